@@ -1,0 +1,46 @@
+//! What a producer needs to know of a job: its task's name, its fields, its lock and unique keys.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::store::new_job::{OnBusy, Priority};
+
+/// A job: data with a task's name. `#[task]` and `#[derive(Job)]` write the implementation.
+pub trait Job: Serialize + Send + 'static {
+    /// What is the same for every job of this kind.
+    const SPEC: &'static JobSpec;
+
+    /// The lock templates rendered from this job's fields, in the order of the templates.
+    fn lock_keys(&self) -> Vec<String>;
+
+    /// The unique template rendered from this job's fields.
+    fn unique_key(&self) -> Option<String>;
+}
+
+/// What is the same for every job of one kind.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct JobSpec {
+    /// The task's name.
+    pub name: &'static str,
+    /// Names of the arguments.
+    pub fields: &'static [&'static str],
+    /// Queue. Default `default`.
+    pub queue: &'static str,
+    /// Priority within the queue. Default normal.
+    pub priority: Priority,
+    /// Lock templates such as `inventory:{sku}`. Default none.
+    pub locks: &'static [&'static str],
+    /// What happens when a lock is held. Default wait.
+    pub on_busy: OnBusy,
+    /// How long a job may be parked before it counts as busy. Default for ever.
+    pub wait_timeout: Option<Duration>,
+    /// Unique template such as `order:{order}`. Default none.
+    pub unique: Option<&'static str>,
+    /// The unique key is held for this long whatever happens to the job. Default: for the job's life.
+    pub unique_for: Option<Duration>,
+    /// A job not started after this long is buried as expired. Default never.
+    pub expires_in: Option<Duration>,
+    /// Crashes as a suspect after which a job is buried. Default 3.
+    pub crash_limit: u32,
+}

@@ -1,0 +1,101 @@
+//! Defaults and bounds: the only place they stand. `config.toml` and the docs repeat them, and a test compares.
+
+use std::time::Duration;
+
+/// How long a claim's attempts may go on without renewing.
+pub const LEASE: Duration = Duration::from_secs(15);
+/// The shortest lease: three renewals have to fit with a margin that a busy machine keeps.
+pub const LEASE_MIN: Duration = Duration::from_secs(1);
+/// The longest lease.
+pub const LEASE_MAX: Duration = Duration::from_secs(3600);
+/// How long an attempt may take before it is stopped.
+pub const TIMEOUT: Duration = Duration::from_secs(30 * 60);
+/// Charged retries after the first attempt.
+pub const RETRIES: u32 = 10;
+/// First delay of the backoff; it doubles per charged attempt.
+pub const BACKOFF_FIRST: Duration = Duration::from_secs(15);
+/// Longest delay of the backoff, before jitter.
+pub const BACKOFF_CAP: Duration = Duration::from_secs(3600);
+/// Jitter of the backoff, as a part of the delay either way.
+pub const BACKOFF_JITTER: f64 = 0.25;
+/// Crashes as a suspect after which a job is buried.
+pub const CRASH_LIMIT: u32 = 3;
+/// Attempts one worker runs at once.
+pub const CONCURRENCY: usize = 20;
+/// The most attempts one worker may run at once.
+pub const CONCURRENCY_MAX: usize = 10_000;
+/// How long a stopping worker waits for its handlers.
+pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(25);
+/// How old the fleet's last look may be before the next turn looks again.
+pub const LOOK: Duration = Duration::from_millis(500);
+/// How long a freed lock is kept for the job whose turn it is.
+pub const NEXT_KEPT: Duration = Duration::from_secs(2);
+/// How long a turn or an enqueue is resent before its outcome counts as unknown.
+pub const RESEND_DEADLINE: Duration = Duration::from_secs(120);
+/// How long an unused lane is remembered.
+pub const LANE_KEPT: Duration = Duration::from_secs(600);
+/// How long a job that no worker here can decode or knows goes back uncharged.
+pub const MISMATCH_WINDOW: Duration = Duration::from_secs(15 * 60);
+/// First delay of such a return; it doubles up to [`MISMATCH_DELAY_CAP`].
+pub const MISMATCH_DELAY_FIRST: Duration = Duration::from_secs(2);
+/// Longest delay of such a return.
+pub const MISMATCH_DELAY_CAP: Duration = Duration::from_secs(60);
+
+/// Dead jobs kept.
+pub const DEAD_KEPT: u64 = 10_000;
+/// How long dead jobs are kept.
+pub const DEAD_KEPT_FOR: Duration = Duration::from_secs(90 * 24 * 3600);
+/// Bytes of dead jobs kept.
+pub const DEAD_KEPT_BYTES: u64 = 256 << 20;
+/// Attempts the log keeps.
+pub const ATTEMPTS_KEPT: u64 = 10_000;
+
+/// Bytes of a job's arguments as JSON.
+pub const PAYLOAD_MAX_BYTES: usize = 64 << 10;
+/// Bytes of a stored error; longer ones are cut.
+pub const ERROR_MAX_BYTES: usize = 4 << 10;
+/// Errors kept per job, the newest last.
+pub const ERRORS_KEPT: usize = 3;
+/// Bytes of a lock key or unique key.
+pub const LOCK_KEY_MAX_BYTES: usize = 512;
+/// Bytes of a queue, task or namespace name.
+pub const NAME_MAX_BYTES: usize = 64;
+/// Lock keys of one job.
+pub const LOCK_KEYS_MAX: usize = 8;
+/// Bodies over this many bytes stand in a hash of their own and are read after the claim.
+pub const BODY_INLINE_MAX_BYTES: usize = 4 << 10;
+/// Jobs in one enqueue round trip.
+pub const ENQUEUE_BATCH_MAX: usize = 1000;
+/// Settles in one turn.
+pub const SETTLES_MAX: usize = 100;
+/// Jobs one turn claims.
+pub const CLAIM_MAX: usize = 100;
+/// Jobs one turn promotes.
+pub const PROMOTE_MAX: usize = 400;
+/// Queues one worker serves.
+pub const QUEUES_MAX: usize = 64;
+/// The furthest a job may be due in the future.
+pub const DELAY_MAX: Duration = Duration::from_secs(10 * 366 * 24 * 3600);
+
+/// The server's deadline of a claim is its lease plus this.
+pub const fn grace(lease: Duration) -> Duration {
+    Duration::from_nanos(lease.as_nanos() as u64 / 15 * 2)
+}
+
+/// An attempt's own deadline is its lease less this.
+pub const fn margin(lease: Duration) -> Duration {
+    Duration::from_nanos(lease.as_nanos() as u64 / 15)
+}
+
+/// How often the watchdog renews.
+pub const fn renew_every(lease: Duration) -> Duration {
+    Duration::from_nanos(lease.as_nanos() as u64 / 3)
+}
+
+/// A lock outlives the deadline of its claim by two looks, so that the reaper and not the expiry normally ends a hold.
+pub const fn lock_ttl(lease: Duration) -> Duration {
+    Duration::from_nanos(lease.as_nanos() as u64 + grace(lease).as_nanos() as u64 + 2 * LOOK.as_nanos() as u64)
+}
+
+const _: () = assert!(SETTLES_MAX <= CONCURRENCY_MAX && CLAIM_MAX <= CONCURRENCY_MAX);
+const _: () = assert!(BODY_INLINE_MAX_BYTES < PAYLOAD_MAX_BYTES);

@@ -1,0 +1,136 @@
+//! The one seam between Linchpin and where its jobs live: the transitions of the state table and the read model.
+//!
+//! Two engines implement it and are held equal by `tests/conformance.rs`: `redis`, and `memory`, which is also the
+//! reference model. ARCHITECTURE.md has the state table that both follow.
+
+pub mod lease;
+pub mod memory;
+pub mod new_job;
+#[cfg(feature = "redis")]
+pub mod redis;
+pub mod settle;
+pub mod turn;
+pub mod view;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::error::Error;
+use crate::names::{JobId, LockKey, OwnerToken, ProcessId, QueueName, UniqueKey};
+use lease::{AcquireAnswer, ReleaseAnswer, Renewal, RenewalAnswer};
+use new_job::{Accepted, NewJob};
+use settle::{Settle, SettleAnswer};
+use turn::{Turn, TurnReply};
+use view::{AttemptEntry, CancelAnswer, Census, DeleteAnswer, JobView, Push, RetryAnswer, WatchAnswer, WorkerCard};
+
+/// Where jobs live. Every method is one transition or one read; each is atomic.
+///
+/// Unless said otherwise a method returns [`Error::Unreachable`] when it certainly was not done, and resends by itself
+/// (recognised by the other side) while the outcome of what it sent is unknown.
+#[async_trait]
+pub trait Store: Send + Sync + std::fmt::Debug + 'static {
+    /// Names the store for people, without secrets, for example `redis://localhost:6379/0`.
+    fn describe(&self) -> String;
+
+    // ---- producers -------------------------------------------------------------------------------------------------
+
+    /// Enqueues a batch of at most [`ENQUEUE_BATCH_MAX`](crate::limits::ENQUEUE_BATCH_MAX) jobs, each whole or not at all,
+    /// in one round trip. Answers for each in order; a conflict refuses that job alone. A resend never makes a second job.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] when no answer came within the resend deadline; [`Error::Refused`] when the server is full.
+    async fn enqueue(&self, process: &ProcessId, jobs: Vec<NewJob>) -> Result<Vec<Accepted>, Error>;
+
+    /// What is known about a job; `None` when nothing is kept of it (or it never was).
+    async fn job(&self, id: JobId) -> Result<Option<JobView>, Error>;
+
+    /// The job that holds a unique key.
+    async fn unique_holder(&self, key: &UniqueKey) -> Result<Option<JobId>, Error>;
+
+    /// Cancels: a job that is not active is buried as cancelled at once; an active one is asked to stop.
+    async fn cancel(&self, id: JobId) -> Result<CancelAnswer, Error>;
+
+    /// Removes: a job that is not active is gone at once; an active one is asked to stop and removed at its settle.
+    async fn delete(&self, id: JobId) -> Result<DeleteAnswer, Error>;
+
+    /// Makes a scheduled or dead job ready at once (charged attempts of a dead one start again at 0).
+    async fn retry(&self, id: JobId) -> Result<RetryAnswer, Error>;
+
+    /// Registers `process` to be told when a job has ended ([`Push::Ended`]), unless it has.
+    async fn watch(&self, id: JobId, process: &ProcessId) -> Result<WatchAnswer, Error>;
+
+    /// Takes the registration back.
+    async fn unwatch(&self, id: JobId, process: &ProcessId) -> Result<(), Error>;
+
+    /// What is pushed to `process`, from when this returns. The stream reconnects by itself; after each reconnection it
+    /// yields [`Push::Resubscribed`], since pushes may have been missed.
+    async fn pushes(&self, process: &ProcessId) -> Result<tokio::sync::mpsc::Receiver<Push>, Error>;
+
+    /// Forgets what the store kept for resends of `process`. For a clean exit.
+    async fn close(&self, process: &ProcessId) -> Result<(), Error>;
+
+    // ---- workers ---------------------------------------------------------------------------------------------------
+
+    /// Checks that the store can be used (version, layout), writes the worker's card and its tasks' manifest.
+    async fn register(&self, card: &WorkerCard) -> Result<(), Error>;
+
+    /// Says that the worker lives; answers how many do. Rows of workers silent for 10 minutes are removed.
+    async fn heartbeat(&self, card: &WorkerCard) -> Result<usize, Error>;
+
+    /// Removes the worker's card and lanes.
+    async fn deregister(&self, worker: &ProcessId) -> Result<(), Error>;
+
+    /// One turn: settle what ended, free its locks, look (promote, reap) when the fleet's last look is old, claim.
+    /// `slot` (0 or 1) names which of the worker's two turns in flight this is; a slot carries one turn at a time.
+    /// Resends until answered, reconnecting for ever; settles whose outcome stayed unknown ride again by themselves.
+    ///
+    /// # Errors
+    /// Only what no resend mends ([`Error::Refused`], [`Error::Internal`]); then nothing of the turn was applied.
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: what was claimed lapses.
+    async fn turn(&self, worker: &ProcessId, slot: usize, turn: Turn) -> Result<TurnReply, Error>;
+
+    /// Waits until one of the queues may have something to claim, at most `patience`; answers which ones were marked
+    /// (empty after `patience` or a lost connection). Whoever is told of a queue must turn, with the queue in `took`.
+    ///
+    /// # Cancel safety
+    /// Cancelling may lose a mark; the fleet's look restores it.
+    async fn wake(&self, worker: &ProcessId, queues: &[QueueName], patience: Duration) -> Result<Vec<QueueName>, Error>;
+
+    /// Renews claims and holds, naming every attempt that runs or has yet to be settled. One attempt, no resend: the
+    /// watchdog calls again. Called from the watchdog's own runtime, over a connection of its own.
+    async fn renew(&self, renewals: Vec<Renewal>) -> Result<Vec<RenewalAnswer>, Error>;
+
+    /// Settles one stuck attempt from the watchdog's own connection. Conditional like any settle; may be repeated.
+    async fn surrender(&self, settle: Settle) -> Result<SettleAnswer, Error>;
+
+    // ---- locks -----------------------------------------------------------------------------------------------------
+
+    /// Takes a free lock under `token` for `ttl`, or says that it is busy. Idempotent by token.
+    async fn acquire(&self, key: &LockKey, token: &OwnerToken, ttl: Duration) -> Result<AcquireAnswer, Error>;
+
+    /// Releases what `token` holds of `key`, and gives the lock to the next waiter. Idempotent.
+    async fn release(&self, key: &LockKey, token: &OwnerToken) -> Result<ReleaseAnswer, Error>;
+
+    // ---- operators and the read model --------------------------------------------------------------------------------
+
+    /// Stops claims from a queue.
+    async fn pause(&self, queue: &QueueName) -> Result<(), Error>;
+
+    /// Allows claims from a queue again.
+    async fn resume(&self, queue: &QueueName) -> Result<(), Error>;
+
+    /// Counts of everything, for operators and tests.
+    async fn census(&self) -> Result<Census, Error>;
+
+    /// Entries of the attempts log after number `after`, oldest first, at most about `limit` (whole turns).
+    async fn attempts(&self, after: u64, limit: usize) -> Result<Vec<AttemptEntry>, Error>;
+
+    /// The engine's keys that exist now, without the namespace, with their sizes in bytes where known. For the leak check.
+    async fn keys(&self) -> Result<Vec<(String, u64)>, Error>;
+
+    /// Moves the store's clock forward. Only where the engine was opened with a test clock.
+    async fn advance(&self, by: Duration) -> Result<(), Error>;
+}

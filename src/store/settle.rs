@@ -1,0 +1,178 @@
+//! The end of an attempt as the store is told of it.
+
+use std::time::Duration;
+
+use crate::names::{Fence, JobId, LockKey, OwnerToken, TaskName, UniqueKey};
+
+/// One ended attempt. Applied only if `owners[id]` is `token` and every lock named still carries its token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settle {
+    /// The job.
+    pub id: JobId,
+    /// The claim that owns it.
+    pub token: OwnerToken,
+    /// The task's locks, held under `token`.
+    pub locks: Vec<LockKey>,
+    /// Nested holds of the attempt, each under a token of its own.
+    pub nested: Vec<(LockKey, OwnerToken)>,
+    /// The job's unique key, freed when the job ends.
+    pub unique: Option<UniqueKey>,
+    /// What becomes of the job.
+    pub verdict: Verdict,
+    /// What is logged.
+    pub record: AttemptRecord,
+}
+
+/// What becomes of a job whose attempt ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is done: removed, its unique key freed, watchers told.
+    Done,
+    /// It is scheduled after `delay`.
+    Schedule {
+        /// How long from now on the server's clock.
+        delay: Duration,
+        /// What it costs.
+        charge: Charge,
+        /// Kept with the job, already cut.
+        error: Option<String>,
+    },
+    /// It goes back to the head of its queue, uncharged.
+    Return,
+    /// It goes back to the head of its queue, uncharged, under these locks (the task's own rendering of its keys).
+    Rekey(Vec<LockKey>),
+    /// It is dead.
+    Bury {
+        /// Why, for people, already cut.
+        reason: String,
+        /// What kind of death.
+        death: Death,
+        /// Whether this attempt is charged.
+        charge: Charge,
+    },
+}
+
+/// What an attempt costs the job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Charge {
+    /// Nothing.
+    None,
+    /// One attempt.
+    Attempt,
+    /// Nothing, but it counts towards the mismatch window.
+    Mismatch,
+}
+
+/// Kinds of death.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Death {
+    /// Retries used up.
+    Exhausted,
+    /// The handler said so.
+    Discarded,
+    /// An operator or the application cancelled it.
+    Cancelled,
+    /// It was not started in time.
+    Expired,
+    /// It ended its worker too often.
+    Crashed,
+    /// It cannot be read or run (undecodable, unknown task, foreign lock).
+    Unfit,
+}
+
+/// The store's answer to a settle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SettleAnswer {
+    /// Applied.
+    Accepted,
+    /// Not valid any more: nothing was applied.
+    Lost,
+}
+
+/// One attempt, as logged.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct AttemptRecord {
+    /// The job.
+    pub job: String,
+    /// Its task.
+    pub task: TaskText,
+    /// Which attempt of the job (charged ones before it + 1).
+    pub number: u32,
+    /// Who ran it.
+    pub worker: String,
+    /// The lock keys, joined by `,`; empty for none.
+    pub lock_keys: String,
+    /// Its fence.
+    pub fence: Fence,
+    /// How the lock was got: `acquired`, `waited`, `busy`, `gave_up`, or empty.
+    pub lock: LockWord,
+    /// How long it was parked.
+    pub waited_ms: u64,
+    /// How long the handler ran; the locks were held for as long.
+    pub ran_ms: u64,
+    /// How it ended. When the settle was refused, readers see `lease_lost` instead.
+    pub outcome: Outcome,
+    /// The error, cut.
+    pub error: String,
+}
+
+/// A task's name in the log: text, since it may be unknown here.
+pub type TaskText = String;
+
+impl AttemptRecord {
+    /// The task as a name, when it is one.
+    pub fn task_name(&self) -> Option<TaskName> {
+        TaskName::new(&self.task).ok()
+    }
+}
+
+/// Outcomes of a lock in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LockWord {
+    /// The job has no lock.
+    None,
+    /// It was free.
+    Acquired,
+    /// The attempt held it already.
+    Reentered,
+    /// After being parked.
+    Waited,
+    /// It was held and the job does not wait.
+    Busy,
+    /// It was held for the whole `wait_timeout`.
+    GaveUp,
+}
+
+/// Outcomes of an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The handler succeeded.
+    Done,
+    /// The lock was busy and the task skips then.
+    Skipped,
+    /// The handler failed.
+    Retry,
+    /// It took longer than its timeout.
+    TimedOut,
+    /// It ignored cancellation or its timeout and was surrendered.
+    Stuck,
+    /// The handler panicked.
+    Panicked,
+    /// The lock was busy.
+    Busy,
+    /// The handler asked for a later run.
+    Snoozed,
+    /// Handed back without having run to its end.
+    Returned,
+    /// Its worker ended with it.
+    Crashed,
+    /// Its lease was lost.
+    LeaseLost,
+    /// It is dead: discarded, retries used up, unfit, expired.
+    Dead,
+    /// It was cancelled.
+    Cancelled,
+}

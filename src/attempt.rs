@@ -44,7 +44,10 @@ pub struct DataNeed {
 impl DataNeed {
     /// The need for a `Data<T>`.
     pub fn of<T: Any + Send + Sync>() -> Self {
-        Self { id: TypeId::of::<T>(), name: std::any::type_name::<T>() }
+        Self {
+            id: TypeId::of::<T>(),
+            name: std::any::type_name::<T>(),
+        }
     }
 }
 

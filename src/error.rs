@@ -23,7 +23,11 @@ impl Invalid {
         if value.chars().count() > 80 {
             value = value.chars().take(79).chain(['…']).collect();
         }
-        Self { what, value, allowed: allowed.into() }
+        Self {
+            what,
+            value,
+            allowed: allowed.into(),
+        }
     }
 }
 
@@ -113,7 +117,10 @@ impl fmt::Display for Error {
                 Ok(())
             }
             Error::Conflict { key, holder } => {
-                write!(f, "unique key `{key}` is held by job {holder} with other arguments: use another key, or wait until that job has ended")
+                write!(
+                    f,
+                    "unique key `{key}` is held by job {holder} with other arguments: use another key, or wait until that job has ended"
+                )
             }
             Error::Busy { key } => write!(f, "lock `{key}` is held by another owner"),
             Error::Lost { action } => write!(f, "{action}: the lease was lost, nothing was written"),

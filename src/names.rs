@@ -141,7 +141,8 @@ impl fmt::Debug for JobId {
 impl FromStr for JobId {
     type Err = Error;
     fn from_str(s: &str) -> Result<Self, Error> {
-        Self::decode(s.as_bytes()).ok_or_else(|| Invalid::new("job id", s, "22 characters out of - 0-9 A-Z _ a-z, as enqueue returned them").into())
+        Self::decode(s.as_bytes())
+            .ok_or_else(|| Invalid::new("job id", s, "22 characters out of - 0-9 A-Z _ a-z, as enqueue returned them").into())
     }
 }
 
@@ -246,7 +247,10 @@ impl ProcessId {
     pub fn random() -> Self {
         use rand::RngExt;
         let mut rng = rand::rng();
-        let text: String = (0..12).map(|_| DIGITS[1 + rng.random_range(0..62usize)] as char).map(|c| if c == '_' { 'z' } else { c }).collect();
+        let text: String = (0..12)
+            .map(|_| DIGITS[1 + rng.random_range(0..62usize)] as char)
+            .map(|c| if c == '_' { 'z' } else { c })
+            .collect();
         Self(text.into())
     }
 

@@ -15,7 +15,10 @@ pub struct Backoff {
 
 impl Backoff {
     /// 15 s doubling up to 1 h.
-    pub const DEFAULT: Self = Self { first: BACKOFF_FIRST, cap: BACKOFF_CAP };
+    pub const DEFAULT: Self = Self {
+        first: BACKOFF_FIRST,
+        cap: BACKOFF_CAP,
+    };
 
     /// The delay after the charged attempt number `number` (1 for the first). `unit` is a random number in 0..1.
     pub fn delay(&self, number: u32, unit: f64) -> Duration {

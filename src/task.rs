@@ -49,7 +49,10 @@ pub type TaskResult<T = ()> = Result<T, TaskError>;
 pub struct TaskError(pub(crate) Fate);
 
 pub(crate) enum Fate {
-    Retry { error: Box<dyn StdError + Send + Sync>, after: Option<Duration> },
+    Retry {
+        error: Box<dyn StdError + Send + Sync>,
+        after: Option<Duration>,
+    },
     Snooze(Duration),
     Discard(String),
 }
@@ -57,7 +60,10 @@ pub(crate) enum Fate {
 impl TaskError {
     /// Retries after `delay` instead of the task's backoff; charged.
     pub fn retry_in(delay: Duration, error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        Self(Fate::Retry { error: error.into(), after: Some(delay) })
+        Self(Fate::Retry {
+            error: error.into(),
+            after: Some(delay),
+        })
     }
 
     /// Runs again after `delay`, uncharged: the handler found that it is too early.
@@ -73,7 +79,10 @@ impl TaskError {
 
 impl<E: Into<Box<dyn StdError + Send + Sync>>> From<E> for TaskError {
     fn from(error: E) -> Self {
-        Self(Fate::Retry { error: error.into(), after: None })
+        Self(Fate::Retry {
+            error: error.into(),
+            after: None,
+        })
     }
 }
 

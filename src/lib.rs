@@ -19,6 +19,8 @@ pub mod task_list;
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private;
+pub mod telemetry;
+pub mod worker;
 
 pub use attempt::{Attempt, Data};
 pub use client::{Client, Enqueued};
@@ -29,3 +31,4 @@ pub use task_list::TaskList;
 
 #[cfg(feature = "macros")]
 pub use linchpin_macros::{Job, task};
+pub use worker::Worker;

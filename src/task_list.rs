@@ -1,26 +1,30 @@
 //! The list of tasks that a worker or a shop's own binary takes.
 
-use crate::registry::Registry;
+use crate::registry::Registration;
 
-/// Tasks to register, made by [`tasks!`](crate::tasks).
-#[derive(Clone)]
-pub struct TaskList(pub Vec<fn(&mut Registry)>);
+/// Tasks to register, made by [`tasks!`](crate::tasks); taken by
+/// [`WorkerBuilder::tasks`](crate::worker::WorkerBuilder::tasks).
+#[derive(Clone, Debug)]
+pub struct TaskList(Vec<Registration>);
 
 impl TaskList {
     /// Takes the registrations.
-    pub fn new(registrations: Vec<fn(&mut Registry)>) -> Self {
+    pub fn new(registrations: Vec<Registration>) -> Self {
         Self(registrations)
     }
 
-    /// Registers every task.
-    pub fn register(&self, registry: &mut Registry) {
-        self.0.iter().for_each(|register| register(registry));
+    /// The names of the tasks, in the order they were listed.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.0.iter().map(|registration| registration.job.name)
     }
 }
 
-impl std::fmt::Debug for TaskList {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "TaskList({} tasks)", self.0.len())
+impl IntoIterator for TaskList {
+    type Item = Registration;
+    type IntoIter = std::vec::IntoIter<Registration>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
     }
 }
 
@@ -36,11 +40,11 @@ impl std::fmt::Debug for TaskList {
 /// }
 ///
 /// let tasks = linchpin::tasks![decrement];
-/// assert_eq!(tasks.0.len(), 1);
+/// assert!(tasks.names().eq(["decrement"]));
 /// ```
 #[macro_export]
 macro_rules! tasks {
     ($($task:ty),* $(,)?) => {
-        $crate::TaskList::new(::std::vec![$(|registry| registry.add::<$task>()),*])
+        $crate::TaskList::new(::std::vec![$($crate::registry::Registration::of::<$task>()),*])
     };
 }

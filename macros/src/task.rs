@@ -167,7 +167,10 @@ fn write_run(function: &Ident, handler: &Handler, passing: Passing) -> TokenStre
     };
     let has = |wanted: fn(&Parameter) -> bool| handler.parameters.iter().any(wanted);
     let job = local("job", has(|parameter| matches!(parameter, Parameter::Argument(_))));
-    let attempt = local("attempt", has(|parameter| matches!(parameter, Parameter::Attempt(_))));
+    let attempt = local(
+        "attempt",
+        !handler.is_async || has(|parameter| matches!(parameter, Parameter::Attempt(_))),
+    );
     let data = local("data", has(|parameter| matches!(parameter, Parameter::Data(_))));
     let values = handler.parameters.iter().map(|parameter| match parameter {
         Parameter::Attempt(ty) => {
@@ -191,7 +194,7 @@ fn write_run(function: &Ident, handler: &Handler, passing: Passing) -> TokenStre
         outcome(quote!(#call.await))
     } else {
         let outcome = outcome(call);
-        quote!(::linchpin::__private::blocking(move || #outcome).await)
+        quote!(::linchpin::__private::blocking(::linchpin::__private::Clone::clone(&#attempt), move || #outcome).await)
     };
     quote! {
         async fn run(

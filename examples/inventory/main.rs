@@ -169,7 +169,7 @@ async fn watch(client: &Client, args: &Args, crew: &mut Crew) -> anyhow::Result<
             progressed = Instant::now();
         }
         bar.set_position(done);
-        if killed < args.kill && done > 0 && done >= args.jobs * killed / (args.kill + 1) {
+        if killed < args.kill && done > args.jobs * killed / (args.kill + 1) {
             crew.kill_one(killed)?;
             killed += 1;
         }
@@ -182,6 +182,9 @@ async fn watch(client: &Client, args: &Args, crew: &mut Crew) -> anyhow::Result<
     }
     let seconds = started.elapsed().as_secs_f64();
     bar.finish_and_clear();
+    if killed < args.kill {
+        eprintln!("inventory: all jobs had ended before {} of {} workers were killed: give it more --jobs", args.kill - killed, args.kill);
+    }
     log.read_on(client).await?;
     Ok(Watched {
         seconds,

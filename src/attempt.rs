@@ -19,7 +19,7 @@ pub use in_use::InUse;
 pub use stop::StopCause;
 pub(crate) use workshop::{End, Ended, Ending, Workshop, joined, waited};
 
-use crate::client::lock_set;
+use crate::job::lock_set;
 use crate::clock::LeaseInstant;
 use crate::error::{Error, Invalid};
 use crate::job::Job;

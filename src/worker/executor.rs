@@ -14,7 +14,7 @@ use futures::future::BoxFuture;
 use tracing::Instrument;
 
 use crate::attempt::{Attempt, AttemptState, Claimed, End, Ended, Ending, Phase, StopCause};
-use crate::client::lock_set;
+use crate::job::lock_set;
 use crate::clock::LeaseInstant;
 use crate::limits::margin;
 use crate::registry::{Prepared, Registration};

@@ -81,7 +81,7 @@ fn time_of(literal: &LitStr) -> Result<Duration> {
 }
 
 fn name(entry: &Entry, example: &str) -> Result<LitStr> {
-    let literal: LitStr = value(entry, &format!("a name, for example `{} = {example}`", entry.key))?;
+    let literal: LitStr = value(entry, &format!("a name in quotes, for example `{} = {example}`", entry.key))?;
     check_name(&literal.value()).map_err(|message| Error::new_spanned(&literal, message))?;
     Ok(literal)
 }

@@ -9,6 +9,7 @@ mod field;
 mod golden;
 mod handler;
 mod job;
+mod limits;
 mod nearest;
 mod options;
 mod task;

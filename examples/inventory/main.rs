@@ -183,7 +183,11 @@ async fn watch(client: &Client, args: &Args, crew: &mut Crew) -> anyhow::Result<
     let seconds = started.elapsed().as_secs_f64();
     bar.finish_and_clear();
     if killed < args.kill {
-        eprintln!("inventory: all jobs had ended before {} of {} workers were killed: give it more --jobs", args.kill - killed, args.kill);
+        eprintln!(
+            "inventory: all jobs had ended before {} of {} workers were killed: give it more --jobs",
+            args.kill - killed,
+            args.kill
+        );
     }
     log.read_on(client).await?;
     Ok(Watched {

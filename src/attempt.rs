@@ -1,27 +1,29 @@
 //! What a handler holds while it runs: the attempt, and shared data.
 
-mod blocking;
 mod claimed;
 mod data;
 mod held;
+mod in_use;
 mod stop;
 mod workshop;
 
 use std::fmt;
 use std::sync::Arc;
 
-pub use blocking::{InUse, blocking};
+use futures::future::BoxFuture;
+
 pub(crate) use claimed::{AttemptState, Claimed, Phase};
 pub use data::{Data, DataMap, DataNeed};
 pub use held::HeldLock;
+pub use in_use::InUse;
 pub use stop::StopCause;
 pub(crate) use workshop::{End, Ended, Ending, Workshop, joined, waited};
 
+use crate::job::lock_set;
 use crate::clock::LeaseInstant;
 use crate::error::{Error, Invalid};
 use crate::job::Job;
 use crate::names::{Fence, JobId, LockKey};
-use crate::registry;
 use crate::task::TaskResult;
 
 /// One run of a job, as its handler sees it. Clones are the same attempt.
@@ -144,14 +146,36 @@ impl Attempt {
         let args = serde_json::to_vec(&job)?;
         let prepared = task.prepare(&args)?;
         let mut held = Vec::new();
-        for key in registry::lock_keys(prepared.as_ref())? {
+        for key in lock_set(prepared.lock_keys())? {
             held.push(held::take(self, key).await?);
         }
-        let result = prepared.run(self.clone(), shop.data.clone()).await;
+        let running = prepared.run(self.clone(), shop.data.clone());
+        let result = if task.task.blocking {
+            self.run_to_its_end(running).await
+        } else {
+            running.await
+        };
         for lock in held.into_iter().rev() {
             lock.release().await?;
         }
         result
+    }
+
+    /// Dropping this does not end a sync handler: the attempt stays in use until it has ended.
+    async fn run_to_its_end(&self, running: BoxFuture<'static, TaskResult>) -> TaskResult {
+        let in_use = self.hold();
+        let handler = tokio::spawn(async move {
+            let result = running.await;
+            drop(in_use);
+            result
+        });
+        match handler.await {
+            Ok(result) => result,
+            Err(ended) => match ended.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(ended) => Err(ended.into()),
+            },
+        }
     }
 }
 

@@ -15,12 +15,12 @@ pub mod retry;
 pub mod store;
 pub mod task;
 pub mod task_list;
+pub mod telemetry;
+pub mod worker;
 
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private;
-pub mod telemetry;
-pub mod worker;
 
 pub use attempt::{Attempt, Data};
 pub use client::{Client, Enqueued};
@@ -28,10 +28,10 @@ pub use error::{Error, Invalid};
 pub use job::Job;
 pub use task::{Task, TaskError, TaskResult};
 pub use task_list::TaskList;
+pub use worker::{Summary, Worker};
 
 #[cfg(feature = "macros")]
 pub use linchpin_macros::{Job, task};
-pub use worker::Worker;
 
 /// The code in README.md compiles and runs.
 #[cfg(all(doctest, feature = "macros"))]

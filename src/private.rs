@@ -106,9 +106,19 @@ pub const fn backoff(first: Duration) -> Backoff {
     }
 }
 
-/// Runs a sync handler on the blocking pool; its attempt stays in use until it has returned. A panic in it goes on here.
-pub async fn blocking(attempt: Attempt, handler: impl FnOnce() -> TaskResult + Send + 'static) -> TaskResult {
-    crate::attempt::blocking(&attempt, handler).await
+/// Runs a sync handler on the blocking pool. A panic in it goes on here.
+///
+/// # Cancel safety
+/// Dropping the future does not stop the handler; hence [`TaskSpec::blocking`].
+pub async fn blocking(handler: impl FnOnce() -> TaskResult + Send + 'static) -> TaskResult {
+    match tokio::task::spawn_blocking(handler).await {
+        Ok(result) => result,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The runtime is shutting down and never started it: as if the attempt had not been.
+            Err(_) => Err(TaskError::snooze(Duration::ZERO)),
+        },
+    }
 }
 
 #[cfg(all(test, feature = "macros"))]

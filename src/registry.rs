@@ -1,14 +1,11 @@
 //! The tasks one worker runs, by name. Types end here: nothing further in is generic over a task.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
 use crate::attempt::{Attempt, DataMap, DataNeed};
-use crate::error::{Error, Invalid};
-use crate::job::{Job, JobSpec, lock_set};
-use crate::names::LockKey;
+use crate::job::{Job, JobSpec};
 use crate::task::{Task, TaskResult, TaskSpec};
 
 /// A task as a worker takes it: its specification and how to run its jobs.
@@ -44,7 +41,7 @@ impl Registration {
     }
 
     /// The names whose jobs it runs.
-    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+    pub fn all_names(&self) -> impl Iterator<Item = &'static str> + use<> {
         std::iter::once(self.job.name).chain(self.task.also.iter().copied())
     }
 
@@ -86,39 +83,47 @@ impl<T: Task> Prepared for Decoded<T> {
     }
 }
 
-/// The lock keys of a job as the store keeps them.
-pub(crate) fn lock_keys(job: &dyn Prepared) -> Result<Vec<LockKey>, Error> {
-    lock_set(job.lock_keys())
-}
-
-/// A worker's tasks by name.
-#[derive(Clone, Default)]
-pub(crate) struct Registry {
-    by_name: Arc<HashMap<&'static str, Registration>>,
+/// The tasks of one worker, by name.
+#[derive(Clone, Debug, Default)]
+pub struct Registry {
+    tasks: Vec<Registration>,
+    by_name: HashMap<&'static str, usize>,
+    twice: Vec<&'static str>,
 }
 
 impl Registry {
-    /// Collects registrations; a name given twice is a problem.
-    pub(crate) fn collect(registrations: &[Registration]) -> (Self, Vec<Invalid>) {
-        let mut by_name = HashMap::new();
-        let mut problems = Vec::new();
-        for registration in registrations {
-            for name in registration.names() {
-                if by_name.insert(name, *registration).is_some() {
-                    problems.push(Invalid::new(
-                        "task name",
-                        name,
-                        "one task per name: register it once, or rename one (`also` names count)",
-                    ));
-                }
+    /// Adds a task under its name and its former names.
+    pub fn add<T: Task>(&mut self) {
+        self.insert(Registration::of::<T>());
+    }
+
+    fn insert(&mut self, registration: Registration) {
+        let at = self.tasks.len();
+        self.tasks.push(registration);
+        for name in registration.all_names() {
+            if self.by_name.insert(name, at).is_some() {
+                self.twice.push(name);
             }
         }
-        let by_name = Arc::new(by_name);
-        (Self { by_name }, problems)
+    }
+
+    /// The names of the tasks, in the order they were added.
+    pub fn names(&self) -> Vec<&'static str> {
+        self.tasks.iter().map(|task| task.job.name).collect()
+    }
+
+    /// The tasks, in the order they were added.
+    pub fn tasks(&self) -> &[Registration] {
+        &self.tasks
+    }
+
+    /// Names that more than one task claims.
+    pub(crate) fn twice(&self) -> &[&'static str] {
+        &self.twice
     }
 
     pub(crate) fn find(&self, name: &str) -> Option<&Registration> {
-        self.by_name.get(name)
+        self.by_name.get(name).and_then(|at| self.tasks.get(*at))
     }
 
     /// What to say about a name nobody here has.

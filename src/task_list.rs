@@ -1,30 +1,26 @@
 //! The list of tasks that a worker or a shop's own binary takes.
 
-use crate::registry::Registration;
+use crate::registry::Registry;
 
-/// Tasks to register, made by [`tasks!`](crate::tasks); taken by
-/// [`WorkerBuilder::tasks`](crate::worker::WorkerBuilder::tasks).
-#[derive(Clone, Debug)]
-pub struct TaskList(Vec<Registration>);
+/// Tasks to register, made by [`tasks!`](crate::tasks).
+#[derive(Clone)]
+pub struct TaskList(pub Vec<fn(&mut Registry)>);
 
 impl TaskList {
     /// Takes the registrations.
-    pub fn new(registrations: Vec<Registration>) -> Self {
+    pub fn new(registrations: Vec<fn(&mut Registry)>) -> Self {
         Self(registrations)
     }
 
-    /// The names of the tasks, in the order they were listed.
-    pub fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.0.iter().map(|registration| registration.job.name)
+    /// Registers every task.
+    pub fn register(&self, registry: &mut Registry) {
+        self.0.iter().for_each(|register| register(registry));
     }
 }
 
-impl IntoIterator for TaskList {
-    type Item = Registration;
-    type IntoIter = std::vec::IntoIter<Registration>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
+impl std::fmt::Debug for TaskList {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "TaskList({} tasks)", self.0.len())
     }
 }
 
@@ -40,11 +36,11 @@ impl IntoIterator for TaskList {
 /// }
 ///
 /// let tasks = linchpin::tasks![decrement];
-/// assert!(tasks.names().eq(["decrement"]));
+/// assert_eq!(tasks.0.len(), 1);
 /// ```
 #[macro_export]
 macro_rules! tasks {
     ($($task:ty),* $(,)?) => {
-        $crate::TaskList::new(::std::vec![$($crate::registry::Registration::of::<$task>()),*])
+        $crate::TaskList::new(::std::vec![$(|registry| registry.add::<$task>()),*])
     };
 }

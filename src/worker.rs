@@ -80,6 +80,25 @@ pub struct Summary {
 
 impl Worker {
     /// Begins a worker on a client's store.
+    ///
+    /// # Examples
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), linchpin::Error> {
+    /// use linchpin::{Client, TaskResult, Worker, task};
+    ///
+    /// #[task(lock = "inventory:{sku}")]
+    /// async fn decrement(sku: String, qty: u32) -> TaskResult {
+    ///     Ok(())
+    /// }
+    ///
+    /// let client = Client::connect("memory://").await?;
+    /// let worker = Worker::builder(&client).task::<decrement>().concurrency(4).build()?;
+    /// let summary = worker.run(async {}).await?;
+    /// assert_eq!(summary.done, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn builder(client: &Client) -> WorkerBuilder {
         WorkerBuilder::on(client.store().clone())
     }

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use linchpin::job::JobSpec;
+use linchpin::registry::Registry;
 use linchpin::retry::Backoff;
 use linchpin::store::new_job::{OnBusy, Priority};
 use linchpin::task::TaskSpec;
@@ -246,9 +247,9 @@ async fn a_handler_may_live_without_its_job() {
 
 #[test]
 fn tasks_lists_what_a_worker_runs() {
-    let tasks = linchpin::tasks![decrement, plain, SendMail, move_money, tidy_up];
-    let names: Vec<_> = tasks.names().collect();
-    assert_eq!(names, ["stock.decrement", "plain", "send_mail", "move_money", "tidy-up"]);
+    let mut registry = Registry::default();
+    linchpin::tasks![decrement, plain, SendMail, move_money, tidy_up].register(&mut registry);
+    assert_eq!(registry.names(), ["stock.decrement", "plain", "send_mail", "move_money", "tidy-up"]);
 }
 
 /// A handler may be called as a local of the generated code is.

@@ -15,6 +15,7 @@ use crate::registry::{Registration, Registry};
 use crate::store::Store;
 use crate::store::view::WorkerCard;
 use crate::task::Task;
+use crate::task_list::TaskList;
 use crate::worker::{Plan, Vitals, Worker};
 
 /// Builds a [`Worker`]. Methods are named like the configuration keys.
@@ -28,7 +29,7 @@ pub struct WorkerBuilder {
     mismatch_window: Duration,
     attempts_log: bool,
     labels: Vec<(String, String)>,
-    tasks: Vec<Registration>,
+    registry: Registry,
     data: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
     problems: Vec<Invalid>,
 }
@@ -45,7 +46,7 @@ impl WorkerBuilder {
             mismatch_window: MISMATCH_WINDOW,
             attempts_log: true,
             labels: Vec::new(),
-            tasks: Vec::new(),
+            registry: Registry::default(),
             data: HashMap::new(),
             problems: Vec::new(),
         }
@@ -103,13 +104,14 @@ impl WorkerBuilder {
     }
 
     /// Runs a task's jobs.
-    pub fn task<T: Task>(self) -> Self {
-        self.tasks([Registration::of::<T>()])
+    pub fn task<T: Task>(mut self) -> Self {
+        self.registry.add::<T>();
+        self
     }
 
     /// Runs the jobs of several tasks: see [`tasks!`](crate::tasks).
-    pub fn tasks(mut self, tasks: impl IntoIterator<Item = Registration>) -> Self {
-        self.tasks.extend(tasks);
+    pub fn tasks(mut self, tasks: TaskList) -> Self {
+        tasks.register(&mut self.registry);
         self
     }
 
@@ -120,7 +122,7 @@ impl WorkerBuilder {
     /// range, too many or unfit queue names.
     pub fn build(mut self) -> Result<Worker, Error> {
         let queues = self.checked_queues();
-        let registry = self.checked_tasks();
+        self.check_tasks();
         let data = DataMap::from_entries(std::mem::take(&mut self.data));
         self.check_needs(&data);
         self.check_numbers();
@@ -129,6 +131,7 @@ impl WorkerBuilder {
         }
         let worker = ProcessId::random();
         let (tell, ends) = unbounded_channel();
+        let manifest = self.manifest();
         let mut labels = vec![
             ("pid".to_owned(), std::process::id().to_string()),
             ("version".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
@@ -140,9 +143,17 @@ impl WorkerBuilder {
             queues: queues.clone(),
             concurrency: self.concurrency,
             running: 0,
-            tasks: self.tasks.iter().map(|task| (task.job.name.to_owned(), task.manifest())).collect(),
+            tasks: manifest,
         };
-        let shop = Workshop::new(worker, self.store.clone(), registry, data, self.lease, self.mismatch_window, tell);
+        let shop = Workshop::new(
+            worker,
+            self.store.clone(),
+            self.registry,
+            data,
+            self.lease,
+            self.mismatch_window,
+            tell,
+        );
         Ok(Worker {
             shop: Arc::new(shop),
             store: self.store,
@@ -156,6 +167,11 @@ impl WorkerBuilder {
             ends,
             vitals: Arc::new(Vitals::default()),
         })
+    }
+
+    fn manifest(&self) -> Vec<(String, String)> {
+        let line = |task: &Registration| (task.job.name.to_owned(), task.manifest());
+        self.registry.tasks().iter().map(line).collect()
     }
 
     fn checked_queues(&mut self) -> Vec<QueueName> {
@@ -177,23 +193,24 @@ impl WorkerBuilder {
         queues
     }
 
-    fn checked_tasks(&mut self) -> Registry {
-        if self.tasks.is_empty() {
+    fn check_tasks(&mut self) {
+        if self.registry.tasks().is_empty() {
             self.problems
                 .push(Invalid::new("tasks", "none", "at least one: add `.task::<name>()`"));
         }
-        for name in self.tasks.iter().flat_map(|task| task.names().collect::<Vec<_>>()) {
+        for name in self.registry.tasks().iter().flat_map(Registration::all_names) {
             if let Err(error) = TaskName::new(name) {
                 self.problems.extend(entries(error));
             }
         }
-        let (registry, problems) = Registry::collect(&self.tasks);
-        self.problems.extend(problems);
-        registry
+        for name in self.registry.twice() {
+            let allowed = "one task per name: register it once, or rename one (`also` names count)";
+            self.problems.push(Invalid::new("task name", name, allowed));
+        }
     }
 
     fn check_needs(&mut self, data: &DataMap) {
-        for task in &self.tasks {
+        for task in self.registry.tasks() {
             for need in task.needs() {
                 if !data.has(&need) {
                     let allowed = format!("task `{}` takes it: add `.data(value)` of that type", task.job.name);

@@ -14,9 +14,10 @@ use futures::future::BoxFuture;
 use tracing::Instrument;
 
 use crate::attempt::{Attempt, AttemptState, Claimed, End, Ended, Ending, Phase, StopCause};
+use crate::job::lock_set;
 use crate::clock::LeaseInstant;
 use crate::limits::margin;
-use crate::registry::{Prepared, Registration, lock_keys};
+use crate::registry::{Prepared, Registration};
 use crate::store::new_job::OnBusy;
 use crate::store::turn::{Envelope, LockOutcome};
 use crate::task::{Fate, TaskResult};
@@ -141,7 +142,7 @@ fn decoded(attempt: &Attempt, envelope: &Envelope, task: &Registration) -> Resul
 
 /// The task decides the keys, not the producer: a job under other keys never runs, it goes back under the right ones.
 fn under_its_own_keys(envelope: &Envelope, job: &dyn Prepared) -> Result<(), Ending> {
-    let keys = lock_keys(job).map_err(|error| ending::unfit(format!("its lock keys: {error}")))?;
+    let keys = lock_set(job.lock_keys()).map_err(|error| ending::unfit(format!("its lock keys: {error}")))?;
     if keys == envelope.header.locks {
         Ok(())
     } else {
@@ -203,16 +204,19 @@ async fn run(attempt: &Attempt, admitted: Admitted) -> Ending {
             attempt.stop_cause().unwrap_or(StopCause::TimedOut)
         }
     };
-    match wind_down(attempt, handler).await {
+    match wind_down(attempt, &task, handler).await {
         // What is done is done: the store decides whether it counts.
         Some(Ok(Ok(()))) => ending::done(),
         _ => stopped(attempt, &task, cause, timeout),
     }
 }
 
-/// Gives a handler that was told to stop a margin of the lease to end by itself, then drops it; waits until nothing keeps the
-/// attempt in use.
-async fn wind_down(attempt: &Attempt, mut handler: Handler) -> Option<Handled> {
+/// Gives a handler that was told to stop a margin of the lease to end by itself, then drops it. What dropping does not end, a
+/// sync handler or a part of it that keeps the attempt in use, is waited for.
+async fn wind_down(attempt: &Attempt, task: &Registration, mut handler: Handler) -> Option<Handled> {
+    if task.task.blocking {
+        return Some(handler.await);
+    }
     let courtesy = margin(attempt.shop().lease);
     if let Ok(handled) = tokio::time::timeout(courtesy, &mut handler).await {
         return Some(handled);

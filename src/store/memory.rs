@@ -1,1 +1,277 @@
-//! The embedded engine: this process, the same state table; also the reference model.
+//! The embedded engine: everything in this process, the same state table as Redis.
+//!
+//! For a first run, for users' tests, and as the reference model that the Redis scripts are held equal to: one mutex
+//! around plain tables, one small file a transition. It keeps nothing when the process ends. Lanes are missing on
+//! purpose: no reply is lost inside a process.
+
+mod bury;
+mod claim;
+mod enqueue;
+mod free;
+mod hold;
+mod log;
+mod look;
+mod operate;
+mod push;
+mod reap;
+mod renew;
+mod settle;
+mod state;
+mod turn;
+mod view;
+mod wake;
+
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use async_trait::async_trait;
+use tokio::sync::{Notify, mpsc};
+
+use crate::clock::LeaseInstant;
+use crate::error::Error;
+use crate::names::{JobId, LockKey, OwnerToken, ProcessId, QueueName, UniqueKey};
+use crate::store::Store;
+use crate::store::lease::{AcquireAnswer, ReleaseAnswer, Renewal, RenewalAnswer};
+use crate::store::new_job::{Accepted, NewJob};
+use crate::store::settle::{Settle, SettleAnswer};
+use crate::store::turn::{Turn, TurnReply};
+use crate::store::view::{AttemptEntry, CancelAnswer, Census, DeleteAnswer, JobView, Push, RetryAnswer, WatchAnswer, WorkerCard};
+use state::State;
+
+/// The embedded engine. Share it as `Arc<MemoryStore>`; clients and workers of one process then meet in it.
+pub struct MemoryStore {
+    state: Mutex<State>,
+    clock: Clock,
+    /// Told whenever a queue was marked.
+    marked: Notify,
+}
+
+enum Clock {
+    /// Runs with the machine's monotonic clock from the wall-clock time at the start.
+    Running { start: Duration, since: Instant },
+    /// Stands still; only `advance` moves it.
+    Test(Mutex<Duration>),
+}
+
+impl Clock {
+    fn now(&self) -> Duration {
+        match self {
+            Clock::Running { start, since } => *start + since.elapsed(),
+            Clock::Test(now) => *now.lock().unwrap_or_else(PoisonError::into_inner),
+        }
+    }
+}
+
+fn wall_clock() -> Duration {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
+}
+
+impl MemoryStore {
+    /// Opens an empty store on the machine's clock.
+    pub fn new() -> Self {
+        Self::with_clock(Clock::Running {
+            start: wall_clock(),
+            since: Instant::now(),
+        })
+    }
+
+    /// Opens an empty store whose clock stands still and moves only by [`Store::advance`].
+    pub fn with_test_clock() -> Self {
+        Self::with_clock(Clock::Test(Mutex::new(wall_clock())))
+    }
+
+    fn with_clock(clock: Clock) -> Self {
+        Self {
+            state: Mutex::new(State::new()),
+            clock,
+            marked: Notify::new(),
+        }
+    }
+
+    /// Makes a stored job unreadable, as foreign data would be. For tests of what must not happen next.
+    #[doc(hidden)]
+    pub fn spoil(&self, id: JobId) {
+        if let Some(job) = self.state().jobs.get_mut(&id) {
+            job.envelope = Err(crate::store::turn::Undecodable {
+                reason: "spoiled by a test".into(),
+            });
+        }
+    }
+
+    /// Puts something that is no lock where a lock would be. For tests.
+    #[doc(hidden)]
+    pub fn plant_foreign_lock(&self, key: &LockKey) {
+        self.state().locks.insert(key.clone(), state::Lock::Foreign);
+    }
+
+    /// Deletes a lock behind its holder's back. For tests.
+    #[doc(hidden)]
+    pub fn lose_lock(&self, key: &LockKey) {
+        self.state().locks.remove(key);
+    }
+
+    /// Adds a second entry of a job to the tail of its queue. For tests.
+    #[doc(hidden)]
+    pub fn duplicate_entry(&self, id: JobId) {
+        self.state().push_tail(id);
+    }
+
+    /// The tables, with their clock set to now. A panic while they were locked leaves them as a script error would.
+    fn state(&self) -> MutexGuard<'_, State> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.now = self.clock.now();
+        state
+    }
+
+    /// Runs one transition and then wakes whoever waits for the marks it armed.
+    fn transition<T>(&self, transition: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.state();
+        let answer = transition(&mut state);
+        let armed = std::mem::take(&mut state.armed);
+        drop(state);
+        if armed {
+            self.marked.notify_waiters();
+        }
+        answer
+    }
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MemoryStore")
+    }
+}
+
+#[async_trait]
+impl Store for MemoryStore {
+    fn describe(&self) -> String {
+        "memory://".into()
+    }
+
+    async fn enqueue(&self, _process: &ProcessId, jobs: Vec<NewJob>) -> Result<Vec<Accepted>, Error> {
+        enqueue::check(&jobs)?;
+        Ok(self.transition(|state| jobs.into_iter().map(|job| state.enqueue(job)).collect()))
+    }
+
+    async fn job(&self, id: JobId) -> Result<Option<JobView>, Error> {
+        Ok(self.state().job_view(id))
+    }
+
+    async fn unique_holder(&self, key: &UniqueKey) -> Result<Option<JobId>, Error> {
+        Ok(self.state().unique_row(key).map(|row| row.holder))
+    }
+
+    async fn cancel(&self, id: JobId) -> Result<CancelAnswer, Error> {
+        Ok(self.transition(|state| state.cancel(id)))
+    }
+
+    async fn delete(&self, id: JobId) -> Result<DeleteAnswer, Error> {
+        Ok(self.transition(|state| state.delete(id)))
+    }
+
+    async fn retry(&self, id: JobId) -> Result<RetryAnswer, Error> {
+        Ok(self.transition(|state| state.retry(id)))
+    }
+
+    async fn watch(&self, id: JobId, process: &ProcessId) -> Result<WatchAnswer, Error> {
+        Ok(self.transition(|state| state.watch(id, process)))
+    }
+
+    async fn unwatch(&self, id: JobId, process: &ProcessId) -> Result<(), Error> {
+        self.transition(|state| state.unwatch(id, process));
+        Ok(())
+    }
+
+    async fn pushes(&self, process: &ProcessId) -> Result<mpsc::Receiver<Push>, Error> {
+        Ok(self.state().pushes.subscribe(process))
+    }
+
+    async fn close(&self, _process: &ProcessId) -> Result<(), Error> {
+        Ok(())
+    }
+
+    async fn register(&self, card: &WorkerCard) -> Result<(), Error> {
+        self.transition(|state| state.register(card));
+        Ok(())
+    }
+
+    async fn heartbeat(&self, card: &WorkerCard) -> Result<usize, Error> {
+        Ok(self.transition(|state| state.heartbeat(card)))
+    }
+
+    async fn deregister(&self, worker: &ProcessId) -> Result<(), Error> {
+        self.transition(|state| state.workers.remove(worker));
+        Ok(())
+    }
+
+    async fn turn(&self, worker: &ProcessId, slot: usize, turn: Turn) -> Result<TurnReply, Error> {
+        let sent_at = LeaseInstant::now();
+        turn::check(&turn)?;
+        Ok(self.transition(|state| state.turn(worker, slot, turn, sent_at)))
+    }
+
+    async fn wake(&self, _worker: &ProcessId, queues: &[QueueName], patience: Duration) -> Result<Vec<QueueName>, Error> {
+        Ok(self.wake_for(queues, patience).await)
+    }
+
+    async fn renew(&self, renewals: Vec<Renewal>) -> Result<Vec<RenewalAnswer>, Error> {
+        let sent_at = LeaseInstant::now();
+        Ok(self.transition(|state| renewals.into_iter().map(|renewal| state.renew(renewal, sent_at)).collect()))
+    }
+
+    async fn surrender(&self, settle: Settle) -> Result<SettleAnswer, Error> {
+        Ok(self.transition(|state| state.surrender(settle)))
+    }
+
+    async fn acquire(&self, key: &LockKey, token: &OwnerToken, ttl: Duration) -> Result<AcquireAnswer, Error> {
+        let sent_at = LeaseInstant::now();
+        self.transition(|state| state.acquire(key, token, ttl, sent_at))
+    }
+
+    async fn release(&self, key: &LockKey, token: &OwnerToken) -> Result<ReleaseAnswer, Error> {
+        Ok(self.transition(|state| state.release(key, token)))
+    }
+
+    async fn pause(&self, queue: &QueueName) -> Result<(), Error> {
+        self.transition(|state| state.paused.insert(queue.clone()));
+        Ok(())
+    }
+
+    async fn resume(&self, queue: &QueueName) -> Result<(), Error> {
+        self.transition(|state| state.resume(queue));
+        Ok(())
+    }
+
+    async fn census(&self) -> Result<Census, Error> {
+        Ok(self.state().census())
+    }
+
+    async fn attempts(&self, after: u64, limit: usize) -> Result<Vec<AttemptEntry>, Error> {
+        Ok(self.state().log.after(after, limit))
+    }
+
+    async fn keys(&self) -> Result<Vec<(String, u64)>, Error> {
+        Ok(self.state().keys())
+    }
+
+    async fn advance(&self, by: Duration) -> Result<(), Error> {
+        match &self.clock {
+            Clock::Test(now) => {
+                *now.lock().unwrap_or_else(PoisonError::into_inner) += by;
+                Ok(())
+            }
+            Clock::Running { .. } => Err(Error::Refused {
+                action: "advance the clock of memory://".into(),
+                code: "clock".into(),
+                advice: "open the store with `MemoryStore::with_test_clock()`".into(),
+            }),
+        }
+    }
+}

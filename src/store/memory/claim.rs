@@ -1,0 +1,227 @@
+//! Claim: entries come off the heads of the lists and become attempts, or park, or are dropped.
+
+use std::collections::{HashSet, VecDeque};
+
+use super::state::{ClaimRow, List, Lock, State};
+use crate::clock::LeaseInstant;
+use crate::limits::{CLAIM_MAX, grace, lock_ttl};
+use crate::names::{Fence, JobId, LockKey, OwnerToken, ProcessId};
+use crate::store::new_job::{OnBusy, Priority};
+use crate::store::turn::{Claim, ClaimedJob, LockOutcome, More, Suspects, Turn};
+
+/// A claim under way.
+struct Taking {
+    token: OwnerToken,
+    suspects: Suspects,
+    jobs: Vec<ClaimedJob>,
+    /// Some list had as many entries as were asked for, not all of them suspects.
+    full: bool,
+    /// Suspects that were sent to the tail.
+    deferred: Vec<JobId>,
+    /// Claimed a job at its last strike: nothing else may join it.
+    alone: bool,
+}
+
+/// What becomes of a ready job that a claim meets.
+enum Way {
+    /// It is claimed with its locks.
+    Locked(LockOutcome),
+    /// It is claimed without locks, for the executor to settle.
+    Bare(LockOutcome),
+    /// It parks behind this lock.
+    Parks(LockKey),
+}
+
+impl State {
+    pub fn claim(&mut self, worker: &ProcessId, slot: usize, turn: &Turn, sent_at: LeaseInstant) -> (Option<Claim>, More) {
+        let want = turn.want.min(CLAIM_MAX);
+        let mut taking = Taking {
+            token: OwnerToken::new(worker, slot as u32, self.last_claim + 1),
+            suspects: turn.suspects,
+            jobs: Vec::new(),
+            full: false,
+            deferred: Vec::new(),
+            alone: false,
+        };
+        for queue in turn.queues.iter().filter(|_| want > 0) {
+            for priority in [Priority::High, Priority::Normal, Priority::Low] {
+                let left = want - taking.jobs.len();
+                if left > 0 && !taking.alone && !self.paused.contains(queue) {
+                    self.claim_from(&(queue.clone(), priority), left, turn, &mut taking);
+                }
+            }
+        }
+        let more = match (want, taking.alone, taking.full, taking.deferred.is_empty()) {
+            (0, ..) | (_, true, ..) => More::Unknown,
+            (_, _, true, _) => More::Yes,
+            (_, _, _, false) => More::OnlySuspects,
+            (_, _, _, true) => More::No,
+        };
+        self.put_marks_back(turn, &taking.deferred);
+        (self.write_claim(taking, turn, sent_at), more)
+    }
+
+    /// Looks at the first `count` entries of a list, and at no others.
+    fn claim_from(&mut self, list: &List, count: usize, turn: &Turn, taking: &mut Taking) {
+        let Some(entries) = self.queues.get_mut(list) else { return };
+        let mut range: VecDeque<JobId> = entries.drain(..count.min(entries.len())).collect();
+        let asked_for = range.len() == count;
+        let mut seen = HashSet::new();
+        let mut only_suspects = true;
+        let mut handed = Vec::new();
+        while !taking.alone
+            && let Some(id) = range.pop_front()
+        {
+            if !seen.insert(id) || !self.is_ready(id) {
+                only_suspects = false;
+            } else if self.must_defer(id, taking) {
+                taking.deferred.push(id);
+                self.queues.entry(list.clone()).or_default().push_back(id);
+            } else {
+                only_suspects = false;
+                self.take(id, turn, taking, &mut handed);
+            }
+        }
+        taking.full |= asked_for && !only_suspects;
+        let entries = self.queues.entry(list.clone()).or_default();
+        while let Some(id) = range.pop_back() {
+            entries.push_front(id);
+        }
+        for id in handed {
+            self.push_head(id);
+        }
+        self.queues.retain(|_, entries| !entries.is_empty());
+    }
+
+    /// Whether it is a suspect that this claim may not take.
+    fn must_defer(&self, id: JobId, taking: &Taking) -> bool {
+        let Some(tries) = self.tries.get(&id).filter(|tries| tries.suspect) else {
+            return false;
+        };
+        let another = taking.jobs.iter().any(|job| job.tries.suspect);
+        match taking.suspects {
+            Suspects::None => true,
+            Suspects::One => another || self.at_last_strike(id, tries.strikes),
+            Suspects::OneAlone => another || (self.at_last_strike(id, tries.strikes) && !taking.jobs.is_empty()),
+        }
+    }
+
+    /// Whether the next strike would bury the job.
+    pub fn at_last_strike(&self, id: JobId, strikes: u32) -> bool {
+        let limit = self
+            .jobs
+            .get(&id)
+            .and_then(|job| job.header())
+            .map_or(1, |header| header.crash_limit);
+        strikes + 1 >= limit
+    }
+
+    fn take(&mut self, id: JobId, turn: &Turn, taking: &mut Taking, handed: &mut Vec<JobId>) {
+        let Some(job) = self.jobs.get(&id) else { return };
+        let locks = job.locks();
+        let envelope = job.envelope.clone();
+        let expired = job.expires_at.is_some_and(|at| at <= self.now);
+        let way = self.way(id, &locks, expired);
+        let turns = self.give_up_turns(id);
+        let had_turn = !turns.is_empty();
+        let (how, held) = match way {
+            Way::Parks(key) => {
+                self.park(id, &key, had_turn);
+                handed.extend(turns.iter().filter_map(|key| self.choose_next(key)));
+                return;
+            }
+            Way::Bare(how) => {
+                handed.extend(turns.iter().filter_map(|key| self.choose_next(key)));
+                (how, Vec::new())
+            }
+            Way::Locked(how) => (how, locks),
+        };
+        let fence = Fence(self.take_fences(1));
+        let until = self.now + lock_ttl(turn.lease);
+        for key in held {
+            let token = taking.token.clone();
+            self.locks.insert(key, Lock::Held { token, fence, until });
+        }
+        self.waits.remove(&id);
+        self.owners.insert(id, taking.token.clone());
+        let tries = self.tries_of(id);
+        taking.alone = tries.suspect && self.at_last_strike(id, tries.strikes);
+        if taking.alone {
+            self.change_tries(id, |tries| tries.alone = true);
+        }
+        taking.jobs.push(ClaimedJob {
+            id,
+            fence,
+            envelope,
+            how,
+            tries: tries.view(self.now),
+            expired,
+            alone: taking.alone,
+        });
+    }
+
+    /// Looks at a ready job's locks in sorted order; the first that is not to be had decides.
+    fn way(&self, id: JobId, locks: &[LockKey], expired: bool) -> Way {
+        let waited = self.waits.get(&id).map(|wait| self.now.saturating_sub(wait.since));
+        if self.waits.get(&id).is_some_and(|wait| wait.gave_up) {
+            return Way::Bare(LockOutcome::GaveUp(waited.unwrap_or_default()));
+        }
+        if expired {
+            return Way::Bare(LockOutcome::None);
+        }
+        for key in locks {
+            match self.lock_of(key) {
+                Some(Lock::Foreign) => return Way::Bare(LockOutcome::Foreign(key.clone())),
+                None if self.may_take(id, key) => {}
+                _ if self.waits_when_busy(id) => return Way::Parks(key.clone()),
+                _ => return Way::Bare(LockOutcome::Busy(key.clone())),
+            }
+        }
+        Way::Locked(match waited {
+            _ if locks.is_empty() => LockOutcome::None,
+            Some(waited) => LockOutcome::Waited(waited),
+            None => LockOutcome::Acquired,
+        })
+    }
+
+    /// Whether a free lock is this job's to take: it is its turn, or nobody waits.
+    fn may_take(&self, id: JobId, key: &LockKey) -> bool {
+        match self.next.get(key) {
+            Some(next) => next.job == id,
+            None => !self.parked.contains_key(key),
+        }
+    }
+
+    fn waits_when_busy(&self, id: JobId) -> bool {
+        let header = self.jobs.get(&id).and_then(|job| job.header());
+        header.is_some_and(|header| header.on_busy == OnBusy::Wait)
+    }
+
+    fn write_claim(&mut self, taking: Taking, turn: &Turn, sent_at: LeaseInstant) -> Option<Claim> {
+        if taking.jobs.is_empty() {
+            return None;
+        }
+        self.last_claim += 1;
+        let row = ClaimRow {
+            deadline: self.now + turn.lease + grace(turn.lease),
+            jobs: taking.jobs.iter().map(|job| (job.id, job.fence)).collect(),
+        };
+        self.claims.insert(taking.token.clone(), row);
+        Some(Claim {
+            token: taking.token,
+            sent_at,
+            jobs: taking.jobs,
+        })
+    }
+
+    /// Puts back the mark of a queue that this worker took and did not empty but for suspects it may not have.
+    fn put_marks_back(&mut self, turn: &Turn, deferred: &[JobId]) {
+        for queue in turn.took.iter().filter(|queue| !self.paused.contains(queue)) {
+            let left = |(list, entries): (&List, &VecDeque<JobId>)| list.0 == *queue && entries.iter().any(|id| !deferred.contains(id));
+            if self.queues.iter().any(left) {
+                self.marks.insert(queue.clone());
+                self.armed = true;
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Free: a lock loses its holder, and the first waiter that may run is next.
+
+use super::settle::Freed;
+use super::state::{Lock, Next, Place, State, Wait};
+use crate::limits::NEXT_KEPT;
+use crate::names::{JobId, LockKey, OwnerToken};
+
+impl State {
+    /// Whatever stands under the lock's key; nothing once its time has passed.
+    pub fn lock_of(&self, key: &LockKey) -> Option<&Lock> {
+        self.locks.get(key).filter(|lock| match lock {
+            Lock::Held { until, .. } => *until > self.now,
+            Lock::Foreign => true,
+        })
+    }
+
+    pub fn free_all(&mut self, freed: Freed) {
+        for (key, token) in freed.0 {
+            self.free(&key, &token);
+        }
+    }
+
+    /// Removes the token from the lock; if the lock is free then, gives the turn to its first waiter. Answers whether the
+    /// token stood.
+    pub fn free(&mut self, key: &LockKey, token: &OwnerToken) -> bool {
+        let held = matches!(self.lock_of(key), Some(Lock::Held { token: holder, .. }) if holder == token);
+        if held {
+            self.locks.remove(key);
+        }
+        self.hand_over(key);
+        held
+    }
+
+    /// Makes the first waiter whose queue is not paused next, if the lock is free and nobody is next yet.
+    pub fn hand_over(&mut self, key: &LockKey) {
+        if let Some(id) = self.choose_next(key) {
+            self.push_head(id);
+        }
+    }
+
+    /// As `hand_over`, but leaves the entry at the head of the queue to the caller.
+    pub fn choose_next(&mut self, key: &LockKey) -> Option<JobId> {
+        if self.lock_of(key).is_some() || self.next.contains_key(key) {
+            return None;
+        }
+        let id = self.first_waiter(key)?;
+        self.leave_list(id, key);
+        self.places.remove(&id);
+        let until = self.now + NEXT_KEPT;
+        self.next.insert(key.clone(), Next { job: id, until });
+        Some(id)
+    }
+
+    /// The first waiter of a lock whose queue is not paused.
+    pub fn first_waiter(&self, key: &LockKey) -> Option<JobId> {
+        self.parked.get(key)?.iter().copied().find(|id| !self.is_paused(*id))
+    }
+
+    pub fn is_paused(&self, id: JobId) -> bool {
+        self.jobs.get(&id).is_some_and(|job| self.paused.contains(&job.list.0))
+    }
+
+    /// Parks a job behind a lock: at the head of its list if it has waited for a turn already, else at the tail.
+    pub fn park(&mut self, id: JobId, key: &LockKey, at_head: bool) {
+        let wait_timeout = self
+            .jobs
+            .get(&id)
+            .and_then(|job| job.header())
+            .and_then(|header| header.wait_timeout);
+        let now = self.now;
+        self.waits.entry(id).or_insert_with(|| Wait {
+            since: now,
+            gives_up: wait_timeout.map(|timeout| now.saturating_add(timeout)),
+            gave_up: false,
+        });
+        self.places.insert(id, Place::Parked { behind: key.clone() });
+        let list = self.parked.entry(key.clone()).or_default();
+        match at_head {
+            true => list.push_front(id),
+            false => list.push_back(id),
+        }
+    }
+
+    /// Takes a parked job off its lock's list.
+    pub fn leave_list(&mut self, id: JobId, key: &LockKey) {
+        if let Some(list) = self.parked.get_mut(key) {
+            match list.front() == Some(&id) {
+                true => drop(list.pop_front()),
+                false => list.retain(|waiter| *waiter != id),
+            }
+            if list.is_empty() {
+                self.parked.remove(key);
+            }
+        }
+    }
+
+    /// The locks for which it is this job's turn; it is not any more.
+    pub fn give_up_turns(&mut self, id: JobId) -> Vec<LockKey> {
+        let keys: Vec<LockKey> = self
+            .next
+            .iter()
+            .filter(|(_, next)| next.job == id)
+            .map(|(key, _)| key.clone())
+            .collect();
+        for key in &keys {
+            self.next.remove(key);
+        }
+        keys
+    }
+}

@@ -1,0 +1,85 @@
+//! The attempts log: one entry an attempt, the oldest dropped.
+
+use std::collections::VecDeque;
+
+use super::state::{State, StoredJob};
+use crate::limits::ATTEMPTS_KEPT;
+use crate::names::{Fence, JobId, LockKey, OwnerToken};
+use crate::store::settle::{AttemptRecord, LockWord, Outcome, SettleAnswer};
+use crate::store::view::AttemptEntry;
+
+#[derive(Default)]
+pub(super) struct Log {
+    entries: VecDeque<AttemptEntry>,
+    last: u64,
+}
+
+impl Log {
+    /// Adds an ended attempt; one whose settle was refused has lost its lease, whatever it says.
+    pub fn settled(&mut self, mut record: AttemptRecord, answer: SettleAnswer) {
+        if answer == SettleAnswer::Lost {
+            record.outcome = Outcome::LeaseLost;
+        }
+        self.add(record);
+    }
+
+    /// Adds an attempt that was reaped.
+    pub fn crashed(&mut self, id: JobId, job: &StoredJob, number: u32, token: &OwnerToken, fence: Fence) {
+        let worker = token.as_str().split('.').next().unwrap_or_default().to_owned();
+        let mut record = blank(id, job, number, Outcome::Crashed);
+        record.worker = worker;
+        record.fence = fence;
+        record.error = "its worker ended or could not renew".into();
+        self.add(record);
+    }
+
+    fn add(&mut self, record: AttemptRecord) {
+        self.last += 1;
+        self.entries.push_back(AttemptEntry { number: self.last, record });
+        if self.entries.len() as u64 > ATTEMPTS_KEPT {
+            self.entries.pop_front();
+        }
+    }
+
+    pub fn after(&self, after: u64, limit: usize) -> Vec<AttemptEntry> {
+        self.entries
+            .iter()
+            .filter(|entry| entry.number > after)
+            .take(limit)
+            .cloned()
+            .collect()
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+}
+
+/// A record of what the store knows by itself.
+fn blank(id: JobId, job: &StoredJob, number: u32, outcome: Outcome) -> AttemptRecord {
+    let locks = job.locks();
+    let task = job.envelope.as_ref().map(|envelope| envelope.body.task.to_string());
+    AttemptRecord {
+        job: id.to_string(),
+        task: task.unwrap_or_default(),
+        number,
+        worker: String::new(),
+        lock_keys: locks.iter().map(LockKey::as_str).collect::<Vec<_>>().join(","),
+        fence: Fence(0),
+        lock: LockWord::None,
+        waited_ms: 0,
+        ran_ms: 0,
+        outcome,
+        error: String::new(),
+    }
+}
+
+impl State {
+    /// Logs the cancelling of a job that no attempt runs.
+    pub fn log_cancelled(&mut self, id: JobId) {
+        let number = self.tries_of(id).charged + 1;
+        if let Some(job) = self.jobs.get(&id) {
+            self.log.add(blank(id, job, number, Outcome::Cancelled));
+        }
+    }
+}

@@ -9,6 +9,13 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Attempt {}
 
+impl Attempt {
+    /// Makes an attempt that belongs to no worker, for calling a handler in a test.
+    pub fn test() -> Self {
+        Self {}
+    }
+}
+
 /// Shared data of a worker, as a handler's parameter. The worker's builder takes it once; handlers get it by type.
 pub struct Data<T: ?Sized>(Arc<T>);
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::limits::{CRASH_LIMIT, QUEUE};
 use crate::store::new_job::{OnBusy, Priority};
 
 /// A job: data with a task's name. `#[task]` and `#[derive(Job)]` write the implementation.
@@ -43,4 +44,23 @@ pub struct JobSpec {
     pub expires_in: Option<Duration>,
     /// Crashes as a suspect after which a job is buried. Default 3.
     pub crash_limit: u32,
+}
+
+impl JobSpec {
+    /// Every setting at its default.
+    pub const fn new(name: &'static str, fields: &'static [&'static str]) -> Self {
+        Self {
+            name,
+            fields,
+            queue: QUEUE,
+            priority: Priority::Normal,
+            locks: &[],
+            on_busy: OnBusy::Wait,
+            wait_timeout: None,
+            unique: None,
+            unique_for: None,
+            expires_in: None,
+            crash_limit: CRASH_LIMIT,
+        }
+    }
 }

@@ -1,5 +1,8 @@
 //! Linchpin: job queue workers built around locked tasks.
 
+// The macros' code names `::linchpin`, also inside this crate.
+extern crate self as linchpin;
+
 pub mod attempt;
 pub mod client;
 pub mod clock;
@@ -7,12 +10,22 @@ pub mod error;
 pub mod job;
 pub mod limits;
 pub mod names;
+pub mod registry;
 pub mod retry;
 pub mod store;
 pub mod task;
+pub mod task_list;
+
+#[doc(hidden)]
+#[path = "private.rs"]
+pub mod __private;
 
 pub use attempt::{Attempt, Data};
 pub use client::{Client, Enqueued};
 pub use error::{Error, Invalid};
 pub use job::Job;
 pub use task::{Task, TaskError, TaskResult};
+pub use task_list::TaskList;
+
+#[cfg(feature = "macros")]
+pub use linchpin_macros::{Job, task};

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+/// The queue of jobs that name none.
+pub const QUEUE: &str = "default";
 /// How long a claim's attempts may go on without renewing.
 pub const LEASE: Duration = Duration::from_secs(15);
 /// The shortest lease: three renewals have to fit with a margin that a busy machine keeps.

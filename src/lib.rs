@@ -15,6 +15,8 @@ pub mod retry;
 pub mod store;
 pub mod task;
 pub mod task_list;
+pub mod telemetry;
+pub mod worker;
 
 #[doc(hidden)]
 #[path = "private.rs"]
@@ -26,6 +28,12 @@ pub use error::{Error, Invalid};
 pub use job::Job;
 pub use task::{Task, TaskError, TaskResult};
 pub use task_list::TaskList;
+pub use worker::{Summary, Worker};
 
 #[cfg(feature = "macros")]
 pub use linchpin_macros::{Job, task};
+
+/// The code in README.md compiles and runs.
+#[cfg(all(doctest, feature = "macros"))]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

@@ -76,6 +76,8 @@ pub const ENQUEUE_BATCH_MAX_BYTES: usize = 1 << 20;
 pub const SETTLES_MAX: usize = 100;
 /// Jobs one turn claims.
 pub const CLAIM_MAX: usize = 100;
+/// Attempts one renewal names.
+pub const RENEW_MAX: usize = 100;
 /// Jobs one turn promotes.
 pub const PROMOTE_MAX: usize = 400;
 /// Queues one worker serves.
@@ -96,6 +98,11 @@ pub const fn margin(lease: Duration) -> Duration {
 /// How often the watchdog renews.
 pub const fn renew_every(lease: Duration) -> Duration {
     Duration::from_nanos(lease.as_nanos() as u64 / 3)
+}
+
+/// How long a handler that was told to stop may go on before the watchdog surrenders its job.
+pub const fn stuck_limit(lease: Duration) -> Duration {
+    lease
 }
 
 /// A lock outlives the deadline of its claim by two looks, so that the reaper and not the expiry normally ends a hold.

@@ -131,24 +131,3 @@ pub enum Accepted {
     /// Its unique key is held by this job, which has others: nothing was added.
     Conflict(JobId),
 }
-
-/// The digest of a job under a unique key: its task and its arguments as canonical JSON (keys sorted at every level).
-///
-/// Arguments that are no JSON count byte by byte.
-pub fn unique_digest(task: &str, args: &[u8]) -> [u8; 16] {
-    use sha2::{Digest, Sha256};
-    let mut hash = Sha256::new();
-    hash.update(task.as_bytes());
-    hash.update([0]);
-    // serde_json's map is sorted unless somebody in the build asks for `preserve_order`: sort it ourselves
-    match serde_json::from_slice::<serde_json::Value>(args) {
-        Ok(mut value) => {
-            value.sort_all_objects();
-            hash.update(value.to_string().as_bytes());
-        }
-        Err(_) => hash.update(args),
-    }
-    let mut digest = [0; 16];
-    digest.copy_from_slice(&hash.finalize()[..16]);
-    digest
-}

@@ -94,6 +94,11 @@ impl RedisStore {
         Ok(store)
     }
 
+    /// Names the scripts and their digests, for whoever reads `SLOWLOG` or counts commands.
+    pub fn scripts(&self) -> Vec<(&'static str, String)> {
+        self.scripts.list()
+    }
+
     async fn check_server(&self) -> Result<(), Error> {
         let mut command = Cmd::new();
         command.arg("INFO").arg("server");
@@ -232,20 +237,7 @@ impl Store for RedisStore {
     }
 
     async fn retry(&self, id: JobId) -> Result<RetryAnswer, Error> {
-        let Some(view) = self.run_job(id).await? else {
-            return Ok(RetryAnswer::TooLate);
-        };
-        let digest = view
-            .envelope
-            .ok()
-            .map(|e| digest_hex(&crate::store::new_job::unique_digest(e.body.task.as_str(), &e.body.args)));
-        let answer = self
-            .word(
-                Name::Retry,
-                &[&id.encode(), digest.unwrap_or_default().as_bytes()],
-                &format!("retry job {id}"),
-            )
-            .await?;
+        let answer = self.word(Name::Retry, &[&id.encode()], &format!("retry job {id}")).await?;
         Ok(match answer.as_str() {
             "ready" => RetryAnswer::Ready,
             "not_needed" => RetryAnswer::NotNeeded,
@@ -414,8 +406,4 @@ impl Store for RedisStore {
         a.int(wire::millis(by));
         self.patiently(Name::Advance, &a, "advance the clock").await.map(|_| ())
     }
-}
-
-fn digest_hex(digest: &[u8]) -> String {
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -9,7 +9,7 @@ use super::connection::{Arguments, Fault, Pause};
 use super::lanes::Lane;
 use super::script::Name;
 use super::wire::{lock_spec, millis, write_job};
-use crate::error::Error;
+use crate::error::{Error, Invalid};
 use crate::limits::{ENQUEUE_BATCH_MAX, RESEND_DEADLINE};
 use crate::names::{JobId, ProcessId};
 use crate::store::new_job::{Accepted, Due, NewJob};
@@ -24,9 +24,7 @@ impl RedisStore {
             return Ok(Vec::new());
         }
         if jobs.len() > ENQUEUE_BATCH_MAX {
-            return Err(Error::Internal {
-                what: format!("a batch of {} jobs; at most {ENQUEUE_BATCH_MAX}", jobs.len()),
-            });
+            return Err(Invalid::new("batch", jobs.len(), format!("at most {ENQUEUE_BATCH_MAX} jobs")).into());
         }
         let action = || self.action(&format!("enqueue {} job(s)", jobs.len()));
         let unknown = || Error::Unknown {

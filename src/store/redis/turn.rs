@@ -389,6 +389,7 @@ impl Notes {
                 (b'G', _) => job.how = LockOutcome::GaveUp(ms()),
                 (b'B', Some(key)) => job.how = LockOutcome::Busy(key),
                 (b'F', Some(key)) => job.how = LockOutcome::Foreign(key),
+                (b'X', _) => job.how = LockOutcome::None,
                 (b'A', _) => job.alone = true,
                 (b'T', _) => {
                     let mut fields = value.split(',').map(|f| f.parse::<u64>().unwrap_or(0));

@@ -73,7 +73,7 @@ impl RedisStore {
                 }
                 Some(b'd') => {
                     let text = String::from_utf8_lossy(place);
-                    let reason = text.splitn(3, '|').nth(2).unwrap_or_default().to_owned();
+                    let reason = text.splitn(4, '|').nth(3).unwrap_or_default().to_owned();
                     State::Dead {
                         death: death_of(place.get(1).copied()),
                         reason,
@@ -184,6 +184,9 @@ impl RedisStore {
     pub(super) async fn run_keys(&self) -> Result<Vec<(String, u64)>, Error> {
         let mut out = Vec::new();
         for key in self.scan().await? {
+            if key.ends_with(":test_clock") {
+                continue;
+            }
             let mut command = Cmd::new();
             command.arg("MEMORY").arg("USAGE").arg(&key).arg("SAMPLES").arg(0);
             let bytes: Option<u64> = redis::from_redis_value(self.read(&command, "memory usage").await?).unwrap_or_default();

@@ -2,7 +2,7 @@
 -- KEYS: -
 -- ARGV: as parameters, see turn.lua
 -- Returns: claim(want,queues,handed,rare,ms,us,last,token,lease,ttl,suspects) -> ids, values, notes, fence, more ('0' no, '1' yes, '2' not looked,
---   '3' only suspects). A note is `index kind value` a line: W waited ms, B busy key, G gave up after ms, F foreign key, T tries, A alone.
+--   '3' only suspects). A note is `index kind value` a line: W waited ms, B busy key, G gave up after ms, F foreign key, X expired, T tries, A alone.
 -- Cost: a list: LRANGE, HMGET jobs, HMGET owners, EXISTS of its locks, LTRIM; a claim: ZADD, HSET, HSET; a lock: HSET, PEXPIRE
 -- Called by: turn
 local function claim(n,queues,handed,rare,ms,us,last,token,lease,ttl,suspects)
@@ -66,6 +66,12 @@ local function claim(n,queues,handed,rare,ms,us,last,token,lease,ttl,suspects)
               else ls=nil end                            -- unreadable: delivered alone, to be buried
             end
           end
+          local expired
+          if take and ls and not gave_up and not find(value,'||\n',1,true) then
+            local at=match(value,'^1|[^|]*|[012]|[^|\n]*|[^|\n]*|%d*|[^|\n]*|%d+|(%d+)|')
+            expired=at and tonumber(at)<=ms
+            if expired then ls=nil end                   -- it needs no lock to be buried
+          end
           local t=take and tries and tries[i] and tries_read(tries[i])
           local mark,lastly
           if t and t.mark~='' then
@@ -114,7 +120,8 @@ local function claim(n,queues,handed,rare,ms,us,last,token,lease,ttl,suspects)
             else
               k=k+1
               ids[k]=id; values[k]=value; got[id]=true
-              if gave_up then note('G',sub(ls,2))
+              if expired then note('X','')
+              elseif gave_up then note('G',sub(ls,2))
               elseif busy then note('B',busy)
               elseif foreign then note('F',foreign)
               else

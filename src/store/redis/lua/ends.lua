@@ -6,9 +6,11 @@
 -- Called by: settle, reap, look, cancel, delete
 local DEAD_KEPT,DEAD_BYTES,DEAD_MS=10000,268435456,7776000000
 local function free_unique(id,key)
-  if key=='' then return end
+  if key=='' then return '' end
   local held=redis.pcall('GET',P..'unique:'..key)
-  if type(held)=='string' and sub(held,1,L)==id then call('DEL',P..'unique:'..key) end
+  if type(held)~='string' or sub(held,1,L)~=id then return '' end
+  call('DEL',P..'unique:'..key)
+  return sub(held,L+1)
 end
 -- how: 'd' done, 'x' deleted, 'b' and a death's letter; told by pcall, for a channel may be forbidden
 local function tell(id,how)
@@ -39,10 +41,10 @@ local function bury(id,value,death,reason,ms)
   local _,_,_,_,_,unique=header(value)
   local bytes=#value+call('HSTRLEN',BODIES,id)+call('HSTRLEN',TRIES,id)
   call('HDEL',OWN,id); call('HDEL',CANCELS,id)
-  call('HSET',PLACES,id,'d'..death..'|'..int(bytes)..'|'..reason)
+  local digest=free_unique(id,unique or '')                -- kept, for a retry takes the key again
+  call('HSET',PLACES,id,'d'..death..'|'..int(bytes)..'|'..digest..'|'..reason)
   call('ZADD',DEAD,int(ms),id)
   local total=call('HINCRBY',STATE,'dead_bytes',int(bytes))
-  free_unique(id,unique or '')
   tell(id,'b'..death)
   local over=math.min(call('ZCARD',DEAD)-DEAD_KEPT,20)
   if over>0 then drop_oldest(call('ZRANGE',DEAD,'0',int(over-1))) end

@@ -3,10 +3,10 @@
 -- `next`: at the head of its queue, noted with a deadline. Waiters of paused queues are passed over and keep their place.
 -- KEYS: -
 -- ARGV: -
--- Returns: free(key) -> where and place of the next waiter (still in parked) or nil; offer(key,where,ms)
+-- Returns: free(key,ms) -> where and place of the next waiter (still in parked) or nil; offer(key,where,ms)
 -- Cost: 2 commands a waiter looked at, at most 16 waiters
 -- Called by: settle, reap, checks, release, cancel, delete, claim
-local NEXT_MS,PASSED_MAX=2000,16
+local NEXT_MS,PAUSED_MS,PASSED_MAX=2000,500,16
 local function absent(key) return call('EXISTS',P..'lock:'..key)==0 end
 -- nothing waits and nothing is offered: no look is needed
 local function settle_checks(key)
@@ -17,7 +17,7 @@ local function unpark(key,where,id)
   call('HDEL',PLACES,id)
   call('ZREM',WAITS,id)
 end
-local function free(key)
+local function free(key,ms)
   if not absent(key) then return nil end
   local pk,at=P..'parked:'..key,0
   for _=1,PASSED_MAX do
@@ -33,7 +33,8 @@ local function free(key)
       return where,place
     end
   end
-  settle_checks(key)
+  -- only waiters of paused queues, or none: the look comes back for those
+  if at>0 then call('ZADD',LC,int(ms+PAUSED_MS),key) else settle_checks(key) end
   return nil
 end
 local function offer(key,where,ms)
@@ -49,6 +50,6 @@ end
 -- for callers without a claim of their own to take it
 local function free_and_offer(key,ms)
   if call('HEXISTS',NEXT,key)==1 then return end
-  local where=free(key)
+  local where=free(key,ms)
   if where then offer(key,where,ms) end
 end

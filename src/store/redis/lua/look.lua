@@ -45,7 +45,7 @@ local function check_locks(ms)
       else
         local queue,prio,entry,id=split_where(where)
         call('HDEL',NEXT,key)
-        local waiter=absent(key) and free(key)
+        local waiter=absent(key) and free(key,ms)
         -- the late one keeps its place: at the head of those who wait, behind the one whose turn it is now
         if call('HEXISTS',JOBS,id)==1 and call('HEXISTS',OWN,id)==0 and call('HEXISTS',PLACES,id)==0 then
           call('HSET',PLACES,id,'p'..since..'|'..key)
@@ -54,16 +54,13 @@ local function check_locks(ms)
           local _,_,_,_,wait=header(call('HGET',JOBS,id))
           if wait and wait~='' then call('ZADD',WAITS,int(tonumber(since)+tonumber(wait)),id) end
         end
-        if not waiter and absent(key) then waiter=free(key) end
+        if not waiter and absent(key) then waiter=free(key,ms) end
         if waiter then offer(key,waiter,ms)
-        elseif call('EXISTS',P..'parked:'..key)==1 then call('ZADD',LC,int(ms+NEXT_MS),key)
         else settle_checks(key) end
       end
     elseif absent(key) then
-      local waiter=free(key)
-      if waiter then offer(key,waiter,ms)
-      elseif call('EXISTS',P..'parked:'..key)==1 then call('ZADD',LC,int(ms+NEXT_MS),key)
-      else call('ZREM',LC,key) end
+      local waiter=free(key,ms)
+      if waiter then offer(key,waiter,ms) end
     else
       local ttl=call('PTTL',lock)
       call('ZADD',LC,int(ms+(ttl>0 and ttl+1 or 1000)),key)
@@ -102,7 +99,7 @@ local function look(ms,queues)
   for _,queue in ipairs(queues) do
     for prio=0,2 do n=n+1; lists[n]=list_of(queue,prio) end
   end
-  local any=call('EXISTS',unpack(lists))>0
+  local any=n>0 and call('EXISTS',unpack(lists))>0
   if any then
     for q,queue in ipairs(queues) do
       if call('EXISTS',lists[q*3-2],lists[q*3-1],lists[q*3])>0 and call('SISMEMBER',PAUSED,queue)==0 then arm(queue) end

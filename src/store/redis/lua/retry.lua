@@ -1,6 +1,6 @@
 -- Purpose: make a scheduled or dead job ready now.
 -- KEYS: 1 prefix
--- ARGV: 1 id 2 digest of its task and arguments
+-- ARGV: 1 id
 -- Returns: "ready", "not_needed", "late", or "C" and the id that holds its unique key by now
 -- Cost: 4 to 12 commands
 -- Called by: RedisStore::retry
@@ -15,7 +15,7 @@ if sub(place,1,1)=='d' then
   if unique~='' then
     local held=call('GET',P..'unique:'..unique)
     if held and sub(held,1,L)~=id and call('HEXISTS',JOBS,sub(held,1,L))==1 then return 'C'..sub(held,1,L) end
-    call('SET',P..'unique:'..unique,id..A[2])
+    call('SET',P..'unique:'..unique,id..match(place,'^d.|%d+|(%x*)|'))
   end
   local t=tries_read(call('HGET',TRIES,id))
   t.charged=0; t.strikes=0; t.mark=''; t.mismatches=0; t.since=0; t.by=''

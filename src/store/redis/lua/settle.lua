@@ -114,7 +114,7 @@ local function settle(at,c,codes,runs,has_locks,nested,uniques,rare,ms,freed)
   end
   if uniques~='' then
     for j,key in string.gmatch(uniques,'(%d+)=([^\n]*)\n') do
-      if ok[tonumber(j)]=='1' then free_unique(A[ids+j],key) end
+      if ok[tonumber(j)]=='1' and (codes=='' or sub(codes,j,j)=='d') then free_unique(A[ids+j],key) end
     end
   end
   if nlost==0 then return '' end

@@ -41,7 +41,7 @@ local handed={}
 local function freed(key)
   if not call('ZSCORE',LC,key) or call('HEXISTS',NEXT,key)==1 then return end
   if looking then free_and_offer(key,ms); return end    -- the look below must not offer it a second time
-  local where,place=free(key)
+  local where,place=free(key,ms)
   if not where then return end
   local queue,prio,entry,id=split_where(where)
   local list=list_of(queue,prio)

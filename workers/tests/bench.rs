@@ -1,4 +1,5 @@
 //! The figures come as documented, and a server is as it was before.
+#![allow(clippy::unwrap_used)]
 
 use std::process::{Command, Output};
 

@@ -96,8 +96,11 @@ pub enum More {
     },
 }
 
+/// Where a column stands.
+type Column = fn(&mut Figures) -> &mut Option<f64>;
+
 /// The columns that are measured, by name.
-const COLUMNS: [(&str, fn(&mut Figures) -> &mut Option<f64>); 16] = [
+const COLUMNS: [(&str, Column); 16] = [
     ("seconds", |f| &mut f.seconds),
     ("jobs_per_s", |f| &mut f.jobs_per_s),
     ("enqueue_per_s", |f| &mut f.enqueue_per_s),

@@ -1,5 +1,4 @@
 //! The figures come as documented, and a server is as it was before.
-#![allow(clippy::unwrap_used)]
 
 use std::process::{Command, Output};
 
@@ -14,13 +13,13 @@ fn bench(words: &[&str]) -> Output {
         .arg("bench")
         .args(words)
         .output()
-        .unwrap()
+        .expect("the binary runs")
 }
 
 fn figures(words: &[&str]) -> serde_json::Value {
     let output = bench(words);
     assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
+    serde_json::from_slice(&output.stdout).expect("one JSON object")
 }
 
 #[test]

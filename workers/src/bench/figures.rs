@@ -96,7 +96,7 @@ pub enum More {
     },
 }
 
-/// Where a column's value stands.
+/// Where a column stands.
 type Column = fn(&mut Figures) -> &mut Option<f64>;
 
 /// The columns that are measured, by name.

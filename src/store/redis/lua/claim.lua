@@ -1,11 +1,11 @@
 -- Purpose: take ready jobs: candidates are read and judged first, then written; a list is trimmed last. Fragment.
 -- KEYS: -
 -- ARGV: as parameters, see turn.lua
--- Returns: claim(want,queues,handed,ms,us,last,token,lease,ttl,suspects) -> ids, values, notes, fence, more ('0' no, '1' yes, '2' not looked,
+-- Returns: claim(want,queues,side,handed,ms,us,last,token,lease,ttl,suspects) -> ids, values, notes, fence, more ('0' no, '1' yes, '2' not looked,
 --   '3' only suspects). A note is `index kind value` a line: W waited ms, B busy key, G gave up after ms, F foreign key, X expired, T tries, A alone.
 -- Cost: a list: LRANGE, HMGET jobs, HMGET owners, EXISTS of its locks, LTRIM; a claim: ZADD, HSET, HSET; a lock: HSET, PEXPIRE
 -- Called by: turn
-local function claim(n,queues,handed,ms,us,last,token,lease,ttl,suspects)
+local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects)
   local ids,values,notes,k={},{},{},0
   local got,seen={},{}
   local lock_keys,lock_of,nl={},{},0
@@ -18,6 +18,7 @@ local function claim(n,queues,handed,ms,us,last,token,lease,ttl,suspects)
       if want<=0 or alone then break end
       local list=P..'queue:'..queue..':'..prio
       local hl=handed[list]
+      if prio==1 or side or hl then
       local hn=hl and math.min(#hl,want) or 0
       local cand=hn<want and call('LRANGE',list,'0',int(want-hn-1)) or {}
       local cn=#cand
@@ -134,6 +135,7 @@ local function claim(n,queues,handed,ms,us,last,token,lease,ttl,suspects)
         end
         if used<tot then full=true end
         if used>hn then trims[#trims+1]={list,used-hn} end
+      end
       end
     end end
   end

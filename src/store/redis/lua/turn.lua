@@ -24,7 +24,21 @@ local looking=ms-looked>=500 or looked>ms
 if A[22]=='1' and not looking and A[21]=='' then return {'EARLY'} end
 if c==0 then call('HDEL',STATE,'-') end                 -- a first write that a full server allows; with settles settle.lua sees to it
 rare={}
-local some=call('EXISTS',LC,PLACES,NEXT,BODIES,CANCELS,TRIES,WATCHED,PAUSED,WAITS)
+local queues={}
+for queue in string.gmatch(A[9],'[^,]+') do queues[#queues+1]=queue end
+-- one look for all that is rare, high and low priorities among it
+local ask={LC,PLACES,NEXT,BODIES,CANCELS,TRIES,WATCHED,PAUSED,WAITS}
+if want>0 then for _,queue in ipairs(queues) do
+  ask[#ask+1]=P..'queue:'..queue..':0'
+  ask[#ask+1]=P..'queue:'..queue..':2'
+end end
+local some=call('EXISTS',unpack(ask))
+local side=false
+if some>0 and #ask>9 then
+  local all=some
+  some=call('EXISTS',LC,PLACES,NEXT,BODIES,CANCELS,TRIES,WATCHED,PAUSED,WAITS)
+  side=all>some
+end
 if some>0 then
   local common=call('EXISTS',LC,PLACES)
   if common==2 then rare.checks=true; rare.places=true
@@ -80,15 +94,14 @@ if A[21]~='' then
   call('ZREM',ACTIVE,unpack(f))
   call('HDEL',CLAIMS,unpack(f))
 end
-local queues={}
-for queue in string.gmatch(A[9],'[^,]+') do queues[#queues+1]=queue end
 local again,any=false,false
 if looking then
   if nos then call('HSET',STATE,'no',nos); nos=nil end  -- the look records too
   again,any=R().look(ms,queues)
   rare={checks=true,places=true,paused=true,waits=true,tries=true}   -- it may have written some
 end
-local ids,values,notes,fence,more=claim(want,queues,handed,ms,us,tonumber(st[1] or '0'),A[5],A[7],A[8],A[11])
+side=side or looking or A[15]~='' or bits~=''          -- this turn may have put something there
+local ids,values,notes,fence,more=claim(want,queues,side,handed,ms,us,tonumber(st[1] or '0'),A[5],A[7],A[8],A[11])
 if want==0 and any then more='1' end
 if A[10]~='' and more~='0' then
   for queue in string.gmatch(A[10],'[^,]+') do

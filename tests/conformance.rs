@@ -39,8 +39,17 @@ mod conformance {
 
     mod claim;
     mod enqueue;
+    mod lease;
     mod lock;
+    mod log;
+    mod look;
+    mod operate;
+    mod settle;
+    mod suspect;
     mod unique;
+    mod wait;
+    mod wake;
+    mod watch;
 }
 
 mod support;

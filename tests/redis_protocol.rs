@@ -53,7 +53,10 @@ fn named(name: &str) -> String {
 /// The first reply of a script is swallowed; every later one arrives.
 async fn lose_one_reply(proxy: &Proxy, store: &RedisStore, script: &str) {
     let digest = store.scripts().into_iter().find(|(name, _)| *name == script).expect("a script").1;
-    proxy.set(Fault::DropReplies { pattern: digest.into_bytes(), every: 2 });
+    proxy.set(Fault::DropReplies {
+        pattern: digest.into_bytes(),
+        every: 2,
+    });
 }
 
 #[tokio::test]
@@ -141,7 +144,11 @@ async fn every_script_survives_a_lost_reply() {
         if held.is_empty() {
             held = worker.claim(1).await; // the first only met the entry of the deleted job
         }
-        assert_eq!(held.iter().map(|one| one.id).collect::<Vec<_>>(), [a], "after a lost reply of {script}");
+        assert_eq!(
+            held.iter().map(|one| one.id).collect::<Vec<_>>(),
+            [a],
+            "after a lost reply of {script}"
+        );
         let held = held.remove(0);
         let _ = worker.renew(&[&held]).await_ok().await;
         store.cancel(c).await.expect("a cancel");
@@ -149,7 +156,11 @@ async fn every_script_survives_a_lost_reply() {
         store.delete(c).await.expect("a delete");
         worker.done(&held).await;
         let held = worker.claim(2).await;
-        assert_eq!(held.iter().map(|one| one.id).collect::<Vec<_>>(), [b], "after a lost reply of {script}");
+        assert_eq!(
+            held.iter().map(|one| one.id).collect::<Vec<_>>(),
+            [b],
+            "after a lost reply of {script}"
+        );
         worker.done(&held[0]).await;
         assert_eq!(store.census().await.expect("a read").jobs, 0, "after a lost reply of {script}");
         proxy.set(Fault::None);
@@ -177,11 +188,17 @@ async fn a_resend_whose_lane_is_gone_lapses_and_its_settles_ride_again() {
     let id = put(&store, &producer, job()).await;
     let held = worker.claim_one().await;
     let digest = store.scripts().into_iter().find(|(name, _)| *name == "turn").expect("a script").1;
-    proxy.set(Fault::DropReplies { pattern: digest.into_bytes(), every: 1 });
+    proxy.set(Fault::DropReplies {
+        pattern: digest.into_bytes(),
+        every: 1,
+    });
     let settling = tokio::spawn({
         let (store, worker, held) = (store.clone(), worker.id.clone(), held.clone());
         async move {
-            let settle = linchpin::store::turn::Turn { settles: vec![held.settle(linchpin::store::settle::Verdict::Done)], ..wants(0, &["q"]) };
+            let settle = linchpin::store::turn::Turn {
+                settles: vec![held.settle(linchpin::store::settle::Verdict::Done)],
+                ..wants(0, &["q"])
+            };
             store.turn(&worker, 0, settle).await.expect("a turn")
         }
     });
@@ -203,14 +220,20 @@ async fn a_claim_whose_reply_is_lost_for_good_runs_again_after_its_lease() {
     Worker::new(store.clone()).claim(1).await; // the server knows the script
     let id = put(&store, &ProcessId::random(), job().lock("k")).await;
     let digest = store.scripts().into_iter().find(|(name, _)| *name == "turn").expect("a script").1;
-    proxy.set(Fault::DropReplies { pattern: digest.into_bytes(), every: 1 });
+    proxy.set(Fault::DropReplies {
+        pattern: digest.into_bytes(),
+        every: 1,
+    });
     let dying = Worker::new(through.clone());
     let claiming = tokio::spawn(async move { dying.claim(1).await });
     proxy.wait_dropped(1).await;
     claiming.abort();
     let _ = claiming.await;
     let other = Worker::new(store.clone());
-    assert!(matches!(store.job(id).await.expect("a read").expect("kept").state, State::Active { .. }));
+    assert!(matches!(
+        store.job(id).await.expect("a read").expect("kept").state,
+        State::Active { .. }
+    ));
     assert!(other.claim(1).await.is_empty(), "its lease stands");
     store.advance(LAPSE).await.expect("a test clock");
     let held = other.claim_suspects(1, linchpin::store::turn::Suspects::One).await.0;
@@ -360,8 +383,12 @@ async fn a_server_that_is_away_is_waited_for() {
     });
     let claiming = tokio::spawn(async move { worker.claim(1).await });
     server.restart();
-    let held = tokio::time::timeout(Duration::from_secs(10), claiming).await.expect("it reconnects").expect("no panic");
-    assert_eq!(held.iter().map(|one| one.id).collect::<Vec<_>>(), [id]);    assert_eq!(enqueuing.await.expect("no panic").expect("an enqueue"), [Accepted::New]);
+    let held = tokio::time::timeout(Duration::from_secs(10), claiming)
+        .await
+        .expect("it reconnects")
+        .expect("no panic");
+    assert_eq!(held.iter().map(|one| one.id).collect::<Vec<_>>(), [id]);
+    assert_eq!(enqueuing.await.expect("no panic").expect("an enqueue"), [Accepted::New]);
     assert_eq!(run::<usize>(&server, &["LLEN", &named("queue:other:1")]).await, 1);
 }
 

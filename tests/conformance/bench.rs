@@ -16,7 +16,9 @@ use super::engine::Engine;
 use super::worker::{LEASE, Worker};
 
 /// What may be left when every job is gone: each of these is bounded by itself (ARCHITECTURE.md, keys).
-const BOUNDED: &[&str] = &["schema", "state", "owners", "attempts", "tasks", "workers", "wake:", "lanes:", "stats:"];
+const BOUNDED: &[&str] = &[
+    "schema", "state", "owners", "attempts", "tasks", "workers", "wake:", "lanes:", "stats:",
+];
 
 pub struct Bench {
     pub store: Arc<dyn Store>,
@@ -83,7 +85,11 @@ impl Bench {
     /// The outcomes logged for a job, oldest first.
     pub async fn outcomes(&self, id: JobId) -> Vec<Outcome> {
         let entries = self.store.attempts(0, 100_000).await.expect("a read");
-        entries.iter().filter(|entry| entry.record.job == id.to_string()).map(|entry| entry.record.outcome).collect()
+        entries
+            .iter()
+            .filter(|entry| entry.record.job == id.to_string())
+            .map(|entry| entry.record.outcome)
+            .collect()
     }
 
     pub async fn key_names(&self) -> Vec<String> {
@@ -113,7 +119,7 @@ impl Bench {
         queues.dedup();
         let janitor = self.worker();
         let mut left = Vec::new();
-        for _ in 0..100 {
+        for _ in 0..300 {
             self.later(secs(3600)).await;
             let turn = Turn {
                 want: 100,

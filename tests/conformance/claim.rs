@@ -62,7 +62,11 @@ async fn a_list_that_had_as_many_as_asked_may_have_more_though_none_was_claimed(
     }
     let behind = bench.put(job()).await;
     let (held, reply) = worker.turn(wants(3, &["q"])).await;
-    assert_eq!((held.len(), reply.more), (0, More::Yes), "three parked, and are not replaced in that turn");
+    assert_eq!(
+        (held.len(), reply.more),
+        (0, More::Yes),
+        "three parked, and are not replaced in that turn"
+    );
     assert_eq!(worker.claim_one().await.id, behind);
     worker.done(&holder).await;
 }
@@ -74,7 +78,10 @@ async fn one_claim_fills_up_from_list_to_list(bench: &Bench) {
         }
     }
     let (held, reply) = bench.worker().turn(wants(4, &["a", "b"])).await;
-    let queues: Vec<_> = held.iter().map(|held| held.envelope.clone().expect("it can be read").header.queue).collect();
+    let queues: Vec<_> = held
+        .iter()
+        .map(|held| held.envelope.clone().expect("it can be read").header.queue)
+        .collect();
     assert_eq!(queues, [queue("a"), queue("a"), queue("a"), queue("b")]);
     assert_eq!(reply.more, More::Yes);
 }
@@ -89,12 +96,16 @@ async fn a_paused_queue_is_not_looked_at(bench: &Bench) {
     assert_eq!((none.len(), reply.more), (0, More::No));
     assert_eq!(bench.census().await.expect("a read").paused, [queue("q")]);
     worker.done(&held).await;
-    assert_eq!((bench.state(running).await, bench.state(waiting).await), ("gone".into(), "ready".into()), "active ones go on");
+    assert_eq!(
+        (bench.state(running).await, bench.state(waiting).await),
+        ("gone".into(), "ready".into()),
+        "active ones go on"
+    );
     bench.resume(&queue("q")).await.expect("a resume");
     assert_eq!(worker.claim_one().await.id, waiting);
 }
 
-async fn tokens_name_worker_and_slot_and_grow_and_fences_grow(bench: &Bench) {
+async fn tokens_name_worker_and_lane_and_grow_and_fences_grow(bench: &Bench) {
     let worker = bench.worker();
     let mut fences = Vec::new();
     let mut numbers = Vec::new();
@@ -102,14 +113,23 @@ async fn tokens_name_worker_and_slot_and_grow_and_fences_grow(bench: &Bench) {
         bench.put(job()).await;
         bench.put(job()).await;
         for held in worker.claim(2).await {
-            let number = held.token.as_str().strip_prefix(&format!("{}.0.", worker.id)).map(str::parse::<u64>);
-            numbers.push(number.expect("worker and slot").expect("a number"));
+            let rest = held.token.as_str().strip_prefix(&format!("{}.", worker.id)).expect("the worker");
+            let (_lane, number) = rest.split_once('.').expect("a lane");
+            numbers.push(number.parse::<u64>().expect("a number"));
             fences.push(held.fence);
             worker.done(&held).await;
         }
     }
     assert!(fences.windows(2).all(|pair| pair[0] < pair[1]), "{fences:?}");
-    assert!(numbers.chunks(2).map(|pair| pair[0]).collect::<Vec<_>>().windows(2).all(|pair| pair[0] < pair[1]), "{numbers:?}");
+    assert!(
+        numbers
+            .chunks(2)
+            .map(|pair| pair[0])
+            .collect::<Vec<_>>()
+            .windows(2)
+            .all(|pair| pair[0] < pair[1]),
+        "{numbers:?}"
+    );
 }
 
 async fn a_job_that_cannot_be_read_is_delivered_alone_and_buried_alone(bench: &Bench) {
@@ -127,7 +147,10 @@ async fn a_job_that_cannot_be_read_is_delivered_alone_and_buried_alone(bench: &B
     };
     assert_eq!(worker.settle(&held[0], unfit).await, SettleAnswer::Accepted);
     worker.done(&held[1]).await;
-    assert_eq!((bench.state(spoiled).await, bench.state(good).await), ("dead:unfit".into(), "gone".into()));
+    assert_eq!(
+        (bench.state(spoiled).await, bench.state(good).await),
+        ("dead:unfit".into(), "gone".into())
+    );
     assert!(bench.view(spoiled).await.expect("kept").envelope.is_err());
 }
 
@@ -147,7 +170,14 @@ async fn what_is_claimed_twice_in_a_row_is_never_the_same_job(bench: &Bench) {
     for _ in 0..20 {
         bench.put(job()).await;
     }
-    let mut seen: Vec<_> = one.claim(7).await.into_iter().chain(two.claim(7).await).chain(one.claim(7).await).map(|held| held.id).collect();
+    let mut seen: Vec<_> = one
+        .claim(7)
+        .await
+        .into_iter()
+        .chain(two.claim(7).await)
+        .chain(one.claim(7).await)
+        .map(|held| held.id)
+        .collect();
     assert_eq!(seen.len(), 20);
     seen.sort();
     seen.dedup();
@@ -161,7 +191,7 @@ on_every_engine!(
     a_list_that_had_as_many_as_asked_may_have_more_though_none_was_claimed,
     one_claim_fills_up_from_list_to_list,
     a_paused_queue_is_not_looked_at,
-    tokens_name_worker_and_slot_and_grow_and_fences_grow,
+    tokens_name_worker_and_lane_and_grow_and_fences_grow,
     a_job_that_cannot_be_read_is_delivered_alone_and_buried_alone,
     a_lock_key_that_holds_something_else_hurts_only_its_own_jobs,
     what_is_claimed_twice_in_a_row_is_never_the_same_job,

@@ -21,7 +21,10 @@ async fn a_job_is_ready_then_active_then_gone(bench: &Bench) {
     assert_eq!((view.state, view.errors.len()), (State::Ready, 0));
     let held = worker.claim_one().await;
     assert_eq!(bench.state(id).await, "active");
-    assert_eq!((held.id, &held.how, held.expired, held.alone), (id, &LockOutcome::None, false, false));
+    assert_eq!(
+        (held.id, &held.how, held.expired, held.alone),
+        (id, &LockOutcome::None, false, false)
+    );
     let envelope = held.envelope.clone().expect("it can be read");
     assert_eq!((envelope.header, envelope.body), (draft.0.header, draft.0.body));
     worker.done(&held).await;
@@ -73,10 +76,18 @@ async fn an_instant_that_has_passed_is_due_at_once(bench: &Bench) {
 async fn a_batch_is_answered_job_by_job_in_order(bench: &Bench) {
     let (first, same, other, free) = (job().unique("u", 1), job().unique("u", 1), job().unique("u", 2), job());
     let answers = bench.offer(&[&first, &same, &other, &free]).await;
-    let wanted = [Accepted::New, Accepted::Existing(first.id()), Accepted::Conflict(first.id()), Accepted::New];
+    let wanted = [
+        Accepted::New,
+        Accepted::Existing(first.id()),
+        Accepted::Conflict(first.id()),
+        Accepted::New,
+    ];
     assert_eq!(answers, wanted);
     assert_eq!(bench.census().await.expect("a read").jobs, 2);
-    assert_eq!((bench.state(same.id()).await, bench.state(other.id()).await), ("gone".into(), "gone".into()));
+    assert_eq!(
+        (bench.state(same.id()).await, bench.state(other.id()).await),
+        ("gone".into(), "gone".into())
+    );
 }
 
 async fn a_batch_over_the_limit_is_refused_whole(bench: &Bench) {
@@ -93,10 +104,18 @@ async fn a_job_past_its_expiry_is_delivered_as_expired_without_locks(bench: &Ben
     let first = worker.claim_one().await;
     assert_eq!((first.id, first.expired), (in_time, false));
     bench.later(secs(60)).await;
-    let expired = worker.claim(2).await.into_iter().find(|held| held.id == late).expect("it is delivered");
+    let expired = worker
+        .claim(2)
+        .await
+        .into_iter()
+        .find(|held| held.id == late)
+        .expect("it is delivered");
     assert!(expired.expired);
     assert_eq!(expired.how, LockOutcome::None, "also while its lock is held");
-    assert_eq!(worker.settle(&expired, Verdict::Done).await, linchpin::store::settle::SettleAnswer::Accepted);
+    assert_eq!(
+        worker.settle(&expired, Verdict::Done).await,
+        linchpin::store::settle::SettleAnswer::Accepted
+    );
 }
 
 on_every_engine!(

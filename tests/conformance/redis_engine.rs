@@ -13,8 +13,13 @@ use crate::support::RedisServer;
 pub async fn redis() -> Arc<dyn Engine> {
     let server = RedisServer::start();
     let namespace = Namespace::new("conformance").expect("a name");
-    let store = RedisStore::connect_with_test_clock(&server.url(), &namespace).await.expect("our own server");
-    Arc::new(Redis { server, store: Arc::new(store) })
+    let store = RedisStore::connect_with_test_clock(&server.url(), &namespace)
+        .await
+        .expect("our own server");
+    Arc::new(Redis {
+        server,
+        store: Arc::new(store),
+    })
 }
 
 struct Redis {
@@ -40,11 +45,13 @@ impl Engine for Redis {
     }
 
     async fn spoil(&self, id: JobId) {
-        self.command(&["HSET", "{conformance}:jobs", &id.to_string(), "no header at all"]).await;
+        self.command(&["HSET", "{conformance}:jobs", &id.to_string(), "no header at all"])
+            .await;
     }
 
     async fn plant_foreign_lock(&self, key: &LockKey) {
-        self.command(&["SET", &format!("{{conformance}}:lock:{}", key.wire()), "foreign"]).await;
+        self.command(&["SET", &format!("{{conformance}}:lock:{}", key.wire()), "foreign"])
+            .await;
     }
 
     async fn lose_lock(&self, key: &LockKey) {

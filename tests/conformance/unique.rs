@@ -65,7 +65,11 @@ async fn retry_of_a_dead_job_takes_its_key_again_or_conflicts(bench: &Bench) {
     worker.settle(&held, discard()).await;
     assert_eq!(bench.retry(id).await.expect("a retry"), RetryAnswer::Ready);
     assert_eq!(holder(bench).await, Some(id));
-    assert_eq!(bench.offer(&[&job().unique("u", 1)]).await, [Accepted::Existing(id)], "the digest is known again");
+    assert_eq!(
+        bench.offer(&[&job().unique("u", 1)]).await,
+        [Accepted::Existing(id)],
+        "the digest is known again"
+    );
     bench.cancel(id).await.expect("a cancel");
     let heir = bench.put(job().unique("u", 1)).await;
     assert_eq!(bench.retry(id).await.expect("a retry"), RetryAnswer::Conflict(heir));
@@ -78,7 +82,10 @@ async fn a_key_kept_for_a_time_outlives_its_job_until_then(bench: &Bench) {
     let id = bench.put(job().unique_for("u", 1, secs(3600))).await;
     let held = worker.claim_one().await;
     worker.done(&held).await;
-    assert_eq!(bench.offer(&[&job().unique_for("u", 1, secs(3600))]).await, [Accepted::Existing(id)]);
+    assert_eq!(
+        bench.offer(&[&job().unique_for("u", 1, secs(3600))]).await,
+        [Accepted::Existing(id)]
+    );
     assert_eq!(bench.offer(&[&job().unique("u", 2)]).await, [Accepted::Conflict(id)]);
     bench.later(secs(3601)).await;
     assert_eq!(holder(bench).await, None);

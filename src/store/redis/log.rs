@@ -3,7 +3,7 @@
 use redis::Value;
 use serde::{Deserialize, Serialize};
 
-use crate::names::Fence;
+use crate::names::{Fence, LockKey};
 use crate::store::settle::{AttemptRecord, LockWord, Outcome, Settle};
 use crate::store::view::AttemptEntry;
 
@@ -91,29 +91,31 @@ pub(super) fn unpack(last: u64, fields: &[(Vec<u8>, Vec<u8>)]) -> Vec<AttemptEnt
         .collect()
 }
 
-/// A line `kind|job|token|detail`.
+/// A line `kind|job|token|strikes|number|fence|locks|task`.
 fn event(number: u64, line: &[u8]) -> Option<AttemptEntry> {
     let line = std::str::from_utf8(line).ok()?;
-    let mut parts = line.splitn(4, '|');
-    let (kind, job, token, detail) = (parts.next()?, parts.next()?, parts.next()?, parts.next().unwrap_or_default());
+    let mut parts = line.split('|');
+    let mut part = || parts.next().unwrap_or_default();
+    let (kind, job, token, strikes, attempt, fence, locks, task) = (part(), part(), part(), part(), part(), part(), part(), part());
     let outcome = match kind {
         "crashed" => Outcome::Crashed,
         "cancelled" => Outcome::Cancelled,
         _ => return None,
     };
+    let keys: Vec<_> = locks.split(',').filter_map(LockKey::from_wire).collect();
     let record = AttemptRecord {
         job: job.to_owned(),
-        task: String::new(),
-        number: 0,
+        task: task.to_owned(),
+        number: attempt.parse().unwrap_or(0),
         worker: token.split('.').next().unwrap_or_default().to_owned(),
-        lock_keys: String::new(),
-        fence: Fence(0),
+        lock_keys: keys.iter().map(LockKey::as_str).collect::<Vec<_>>().join(","),
+        fence: Fence(fence.parse().unwrap_or(0)),
         lock: LockWord::None,
         waited_ms: 0,
         ran_ms: 0,
         outcome,
         error: if outcome == Outcome::Crashed {
-            format!("its worker ended or was cut off (strike {detail})")
+            format!("its worker ended or was cut off (strike {strikes})")
         } else {
             String::new()
         },

@@ -70,7 +70,9 @@ impl Name {
     /// The fragments after the prelude and the clock, the script itself last.
     fn parts(self) -> &'static [&'static str] {
         match self {
-            Name::Turn => lua!["lazy_open" "formats" "tries" "ends" "back" "free" "reap" "look" "lazy_close" "settle" "claim" "replay" "turn"],
+            Name::Turn => {
+                lua!["lazy_open" "formats" "tries" "ends" "back" "free" "reap" "look" "lazy_close" "settle" "claim" "replay" "turn"]
+            }
             Name::Enqueue => lua!["formats" "enqueue"],
             Name::Renew => lua!["formats" "tries" "ends" "back" "free" "renew"],
             Name::Surrender => lua!["lazy_open" "formats" "tries" "ends" "back" "free" "reap" "look" "lazy_close" "settle" "surrender"],
@@ -108,9 +110,15 @@ impl Scripts {
     /// The prefix is written into the text (see [`fold`]): a namespace is letters, digits, `_`, `.` and `-` by its type, so it cannot
     /// leave the string it stands in.
     pub(super) fn assemble(prefix: &str, test_clock: bool) -> Self {
-        let clock = if test_clock { include_str!("lua/now_test.lua") } else { include_str!("lua/now.lua") };
+        let clock = if test_clock {
+            include_str!("lua/now_test.lua")
+        } else {
+            include_str!("lua/now.lua")
+        };
         let scripts = Name::ALL.iter().map(|name| {
-            let parts = [include_str!("lua/prelude.lua"), clock].into_iter().chain(name.parts().iter().copied());
+            let parts = [include_str!("lua/prelude.lua"), clock]
+                .into_iter()
+                .chain(name.parts().iter().copied());
             let source: String = parts.map(|part| fold(part, prefix)).collect();
             let sha = redis::Script::new(&source).get_hash().to_owned();
             Script { name: *name, source, sha }
@@ -220,7 +228,13 @@ mod tests {
 
     #[test]
     fn constants_are_written_into_code_and_not_into_strings() {
-        let folded = fold("-- JOBS\n  call('HGET',JOBS,id); x=P..'queue:'..q..L; s='-- JOBS '..int(x+L)..FULL  -- it's JOBS\n\n", "{n}:");
-        assert_eq!(folded, "call('HGET','{n}:jobs',id); x='{n}:queue:'..q..22; s='-- JOBS '..fmt('%d',x+22)..FULL\n");
+        let folded = fold(
+            "-- JOBS\n  call('HGET',JOBS,id); x=P..'queue:'..q..L; s='-- JOBS '..int(x+L)..FULL  -- it's JOBS\n\n",
+            "{n}:",
+        );
+        assert_eq!(
+            folded,
+            "call('HGET','{n}:jobs',id); x='{n}:queue:'..q..22; s='-- JOBS '..fmt('%d',x+22)..FULL\n"
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! The turn on Redis: its arguments, its reply, and what to do when no reply comes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -23,7 +23,16 @@ use crate::store::turn::{Claim, ClaimedJob, LockOutcome, More, Suspects, Tries, 
 const RESEND: usize = 3;
 
 impl RedisStore {
-    pub(super) async fn run_turn(&self, worker: &ProcessId, slot: usize, turn: Turn) -> Result<TurnReply, Error> {
+    pub(super) async fn run_turn(&self, worker: &ProcessId, slot: usize, mut turn: Turn) -> Result<TurnReply, Error> {
+        let twice = settled_twice(&mut turn.settles);
+        let mut reply = self.run_clean_turn(worker, slot, turn).await?;
+        for index in twice {
+            reply.settled.insert(index, SettleAnswer::Lost);
+        }
+        Ok(reply)
+    }
+
+    async fn run_clean_turn(&self, worker: &ProcessId, slot: usize, turn: Turn) -> Result<TurnReply, Error> {
         let mut lane = self.lanes.slot(worker, slot);
         loop {
             lane.number += 1;
@@ -190,6 +199,22 @@ impl RedisStore {
     }
 }
 
+/// Takes out the settles of a job that one before settles already, and says where they stood, in order.
+fn settled_twice(settles: &mut Vec<Settle>) -> Vec<usize> {
+    let mut seen = HashSet::with_capacity(settles.len());
+    let mut twice = Vec::new();
+    let mut at = 0;
+    settles.retain(|settle| {
+        let new = seen.insert(settle.id);
+        if !new {
+            twice.push(at);
+        }
+        at += 1;
+        new
+    });
+    twice
+}
+
 enum Answer {
     Reply { value: Value, sent_at: LeaseInstant },
     Early,
@@ -238,7 +263,7 @@ fn arguments(worker: &ProcessId, lane: Lane, token: &OwnerToken, turn: &Turn) ->
         Suspects::One => "1",
         Suspects::OneAlone => "2",
     });
-    a.push(blob).int(ATTEMPTS_KEPT).int(c as u64);
+    a.push(blob).int(if turn.log { ATTEMPTS_KEPT } else { 0 }).int(c as u64);
     let shape = SettleShape::of(&turn.settles);
     a.push(shape.codes)
         .push(shape.runs)
@@ -350,7 +375,10 @@ pub(super) fn push_settles(a: &mut Arguments, settles: &[Settle], locks: bool) {
                 a.push("");
             }
             Verdict::Rekey(keys) => {
-                a.push(wire::lock_spec(keys));
+                let mut keys = keys.clone();
+                keys.sort();
+                keys.dedup();
+                a.push(wire::lock_spec(&keys));
             }
             Verdict::Bury {
                 reason,

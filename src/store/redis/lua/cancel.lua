@@ -15,5 +15,5 @@ if owner then
 end
 leave(id,value,place,ms)
 bury(id,value,'c','cancelled',ms)
-record('cancelled|'..id..'||')
+record('cancelled|'..id..'|||0|0||'..(match(value,'\n([^|\n]*)') or ''))
 return 'cancelled'

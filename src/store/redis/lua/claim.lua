@@ -12,7 +12,8 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects)
   local trims,parks,tails,moved,marks,nexts,passed={},{},{},{},{},{},{}
   local alone,suspect_taken,full,unlooked,judged,skipped=false,false,false,false,0,0
   for _,queue in ipairs(queues) do
-    if k>=n or alone then full=true; break end
+    if alone then unlooked=true; break end
+    if k>=n then full=true; break end
     if not (rare.paused and call('SISMEMBER',PAUSED,queue)==1) then for prio=0,2 do
       local want=n-k
       if want<=0 or alone then break end
@@ -105,14 +106,21 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects)
             end
             local on_busy,wait
             if busy then local _,_,_,o,w=R().header(value); on_busy,wait=o,w end
+            if busy and rare.next and not hand then      -- a turn it has elsewhere passes on
+              for key in string.gmatch(ls,'[^,]+') do
+                local s,w=match(call('HGET',NEXT,key) or '','^%d+|(%d+)|(.*)$')
+                if s then
+                  local _,_,_,other=R().split_where(w)
+                  if other==id then call('HDEL',NEXT,key); passed[#passed+1]=key; since=since or s end
+                end
+              end
+              for j=#nexts,1,-1 do if nexts[j][3]==id then table.remove(nexts,j) end end
+            end
             if busy and (on_busy=='w' or since) then
               local w={R().where_of(id,queue,prio,ls),id,since or int(ms),wait,since~=nil}
               parks[busy]=parks[busy] or {}
               table.insert(parks[busy],w); seen[busy]=true
               if hand then moved[#moved+1]={hand.key,hand.where}; passed[#passed+1]=hand.key; hand.gone=true end
-              if since and not hand then
-                local x=table.remove(nexts); passed[#passed+1]=x[1]; call('HDEL',NEXT,x[1])
-              end
             else
               k=k+1
               ids[k]=id; values[k]=value; got[id]=true
@@ -133,7 +141,7 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects)
             end
           end
         end
-        if used<tot then full=true end
+        if alone then unlooked=true elseif used<tot then full=true end
         if used>hn then trims[#trims+1]={list,used-hn} end
       end
       end
@@ -184,7 +192,7 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects)
   for _,key in ipairs(passed) do R().free_and_offer(key,ms) end
   local more='0'
   if n==0 then more='2'
-  elseif k==0 and skipped>0 and skipped==judged then more='3'
+  elseif skipped>0 and (not full or (k==0 and skipped==judged)) then more='3'
   elseif full or #tails>skipped or #passed>0 then more='1'
   elseif unlooked then more='2' end
   return ids,values,notes,fence,more

@@ -55,8 +55,9 @@ local function bury(id,value,death,reason,ms)
     end
   end
 end
--- one record of what no worker reports: kind|id|token|detail
+-- one record of what no worker reports: kind|id|token|strikes|number|fence|locks|task
 local function record(line)
+  if quiet then return end
   local no=call('HGET',STATE,'no')
   if not no then
     local last=call('XREVRANGE',P..'attempts','+','-','COUNT','1')[1]

@@ -8,4 +8,5 @@
 -- Called by: every script
 local A=ARGV
 local call,sub,find,fmt,match=redis.call,string.sub,string.find,string.format,string.match
+local quiet=false                                       -- whether the attempts log is off
 local rare                                              -- which of the rare keys exist; nil: not asked, assume all

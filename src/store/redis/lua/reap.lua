@@ -6,7 +6,8 @@
 -- Called by: look
 local function reap_one(token,ms)
   local row=call('HGET',CLAIMS,token)
-  local ids=row and match(row,'^%d+|%d+|([^\n]*)') or ''
+  local fence,ids=match(row or '','^%d+|(%d+)|([^\n]*)')
+  ids=ids or ''
   local n=math.floor(#ids/L)
   for i=n,1,-1 do                                        -- backwards: each goes to the head
     local id=sub(ids,(i-1)*L+1,i*L)
@@ -22,7 +23,8 @@ local function reap_one(token,ms)
         elseif t.mark=='A' then t.strikes=t.strikes+1; dead=true end
       end
       t.mark='s'
-      record('crashed|'..id..'|'..token..'|'..int(t.strikes))
+      record('crashed|'..id..'|'..token..'|'..int(t.strikes)..'|'..int(t.charged+1)..'|'..int(tonumber(fence)+i-1)..'|'..(locks or '')
+        ..'|'..(match(value or '','\n([^|\n]*)') or ''))
       if dead then t.mark=''; t.by='' end
       if value then tries_write(id,t) end
       if dead and not requested(id,value,ms) then

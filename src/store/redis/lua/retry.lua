@@ -17,6 +17,8 @@ if sub(place,1,1)=='d' then
     if held and sub(held,1,L)~=id and call('HEXISTS',JOBS,sub(held,1,L))==1 then return 'C'..sub(held,1,L) end
     call('SET',P..'unique:'..unique,id..match(place,'^d.|%d+|(%x*)|'))
   end
+  -- an expiry would end it at once
+  call('HSET',JOBS,id,(string.gsub(value,'^(1|[^|]*|[^|]*|[^|]*|[^|]*|[^|]*|[^|]*|[^|]*|)%d*','%1',1)))
   local t=tries_read(call('HGET',TRIES,id))
   t.charged=0; t.strikes=0; t.mark=''; t.mismatches=0; t.since=0; t.by=''
   tries_write(id,t)

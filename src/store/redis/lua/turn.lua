@@ -1,14 +1,15 @@
 -- Purpose: a worker's turn: settle what ended, free its locks, look when the fleet's last look is old, claim.
 -- KEYS: 1 prefix
 -- ARGV: 1 lane field 2 number 3 "<number-1>|" 4 resend (0/1) 5 token 6 want 7 lease+grace ms 8 lock ttl ms 9 queues, by `,` 10 queues whose mark
---   it took 11 suspects it may claim (0 none, 1 one, 2 one alone) 12 attempts blob or '' 13 attempts kept 14 c 15 a letter a verdict, '' when all
+--   it took 11 suspects it may claim (0 none, 1 one, 2 one alone) 12 attempts blob or '' 13 attempts kept, 0 for no log 14 c 15 a letter a verdict, '' when all
 --   are done 16 runs "token=count," in the order of the settles 17 has locks (0/1) 18 nested holds "index=token=key\n" 19 uniques "index=key\n"
 --   20 counts "name=n," 21 finished claims, by `,` 22 a look is wanted (0/1); then ids[c], lock specs[c] if 17, an extra for each verdict not done
 -- Returns: {"fence|more|ms|replay", accept bits ('' = all), ids in one string, notes, values...}; {"STALE"}, {"LANE_LOST"}, {"EARLY"}
 -- Cost: about 14 commands and, a job, the parts of settle and claim; at most 100 settles, 100 claims, 400 promotions
 -- Called by: RedisStore::turn
 local c,want,number=tonumber(A[14]),tonumber(A[6]),tonumber(A[2])
-local st=call('HMGET',STATE,'fence','looked',A[1],'no')
+quiet=A[13]=='0'
+local st=call('HMGET',STATE,'fence','looked',A[1],'no','sweep')
 local lane=st[3]
 if lane then
   if sub(lane,1,#A[3])~=A[3] then
@@ -97,13 +98,13 @@ end
 local again,any=false,false
 if looking then
   if nos then call('HSET',STATE,'no',nos); nos=nil end  -- the look records too
-  again,any=R().look(ms,queues)
+  again,any=R().look(ms,queues,st[5])
   rare={checks=true,places=true,paused=true,waits=true,tries=true}   -- it may have written some
 end
 side=side or looking or A[15]~='' or bits~=''          -- this turn may have put something there
 local ids,values,notes,fence,more=claim(want,queues,side,handed,ms,us,tonumber(st[1] or '0'),A[5],A[7],A[8],A[11])
 if want==0 and any then more='1' end
-if A[10]~='' and more~='0' then
+if A[10]~='' and more~='0' and more~='3' then
   for queue in string.gmatch(A[10],'[^,]+') do
     local l=P..'queue:'..queue..':'
     if call('EXISTS',l..'0',l..'1',l..'2')>0 then R().arm(queue) end

@@ -1,0 +1,222 @@
+//! Suspects: jobs whose last attempt ended with its worker, and the strikes that bury those that do it again.
+
+use linchpin::names::JobId;
+use linchpin::store::settle::{Outcome, SettleAnswer, Verdict};
+use linchpin::store::turn::{More, Suspects, Tries};
+
+use super::bench::Bench;
+use super::draft::{Draft, job};
+use super::worker::{Held, LAPSE, retry_after};
+
+async fn tries(bench: &Bench, id: JobId) -> Tries {
+    bench.view(id).await.expect("kept").tries
+}
+
+/// A worker claims, ends, and is reaped.
+async fn crash(bench: &Bench, want: usize, suspects: Suspects) -> Vec<Held> {
+    let (held, _) = bench.worker().claim_suspects(want, suspects).await;
+    bench.later(LAPSE).await;
+    bench.worker().look().await;
+    held
+}
+
+/// A job that crashed as often as it may before the strike that buries it; `crash_limit` is 3.
+async fn at_its_last_strike(bench: &Bench, draft: Draft) -> JobId {
+    let id = bench.put(draft).await;
+    for _ in 0..3 {
+        assert_eq!(crash(bench, 1, Suspects::One).await[0].id, id);
+    }
+    assert_eq!(tries(bench, id).await.strikes, 2);
+    id
+}
+
+async fn suspects_go_to_the_tail_of_a_turn_that_may_not_take_them(bench: &Bench) {
+    let suspect = bench.put(job()).await;
+    crash(bench, 1, Suspects::One).await;
+    let good = bench.put(job()).await;
+    let worker = bench.worker();
+    let (held, more) = worker.claim_suspects(5, Suspects::None).await;
+    assert_eq!((held.len(), held[0].id, more), (1, good, More::OnlySuspects));
+    let (held, more) = worker.claim_suspects(5, Suspects::None).await;
+    assert_eq!((held.len(), more), (0, More::OnlySuspects), "nothing but the suspect");
+    let last = bench.put(job()).await;
+    let (held, _) = worker.claim_suspects(1, Suspects::None).await;
+    assert!(held.is_empty(), "the suspect was looked at");
+    let (held, _) = worker.claim_suspects(5, Suspects::One).await;
+    assert_eq!(
+        held.iter().map(|held| held.id).collect::<Vec<_>>(),
+        [last, suspect],
+        "now it is behind"
+    );
+    assert!(held[1].tries.suspect && !held[1].alone);
+}
+
+async fn a_list_of_suspects_only_does_not_say_that_there_is_more(bench: &Bench) {
+    for _ in 0..4 {
+        bench.put(job()).await;
+    }
+    assert_eq!(crash(bench, 4, Suspects::One).await.len(), 4);
+    let worker = bench.worker();
+    for _ in 0..3 {
+        let (held, more) = worker.claim_suspects(2, Suspects::None).await;
+        assert_eq!((held.len(), more), (0, More::OnlySuspects), "or a worker would spin");
+    }
+}
+
+async fn a_claim_takes_one_suspect_at_most(bench: &Bench) {
+    for _ in 0..3 {
+        bench.put(job()).await;
+    }
+    assert_eq!(crash(bench, 3, Suspects::One).await.len(), 3);
+    let worker = bench.worker();
+    let (held, more) = worker.claim_suspects(5, Suspects::One).await;
+    assert_eq!((held.len(), more), (1, More::OnlySuspects));
+    assert_eq!(bench.census().await.expect("a read").ready[0].1, 2);
+}
+
+async fn the_first_crash_gives_no_strike_and_the_next_ones_do(bench: &Bench) {
+    let id = bench.put(job()).await;
+    for strikes in [0, 1, 2] {
+        crash(bench, 1, Suspects::One).await;
+        let tries = tries(bench, id).await;
+        assert_eq!((tries.suspect, tries.strikes, tries.charged), (true, strikes, 0));
+    }
+}
+
+async fn the_last_strike_is_given_only_alone(bench: &Bench) {
+    let id = at_its_last_strike(bench, job()).await;
+    let worker = bench.worker();
+    let (held, more) = worker.claim_suspects(1, Suspects::One).await;
+    assert_eq!(
+        (held.len(), more),
+        (0, More::OnlySuspects),
+        "only for a worker that runs nothing else"
+    );
+    let (held, more) = worker.claim_suspects(5, Suspects::OneAlone).await;
+    assert_eq!((held[0].id, held[0].alone, more), (id, true, More::Unknown));
+    bench.later(LAPSE).await;
+    worker.look().await;
+    assert_eq!(bench.state(id).await, "dead:crashed");
+    assert_eq!(tries(bench, id).await.strikes, 3);
+    assert_eq!(bench.outcomes(id).await, [Outcome::Crashed; 4]);
+}
+
+async fn a_job_at_its_last_strike_is_the_only_job_of_its_claim(bench: &Bench) {
+    let id = at_its_last_strike(bench, job()).await;
+    let good = bench.put(job()).await;
+    let worker = bench.worker();
+    let (held, _) = worker.claim_suspects(5, Suspects::OneAlone).await;
+    assert_eq!(held.iter().map(|held| held.id).collect::<Vec<_>>(), [id]);
+    worker.done(&held[0]).await;
+    let (held, _) = worker.claim_suspects(5, Suspects::OneAlone).await;
+    assert_eq!(held[0].id, good);
+}
+
+async fn a_job_at_its_last_strike_does_not_join_others(bench: &Bench) {
+    let suspect = at_its_last_strike(bench, job()).await;
+    let first = bench.put(job()).await;
+    bench.worker().claim_suspects(1, Suspects::None).await;
+    let worker = bench.worker();
+    let (held, more) = worker.claim_suspects(5, Suspects::OneAlone).await;
+    assert_eq!((held.len(), held[0].id, held[0].alone, more), (1, first, false, More::OnlySuspects));
+    assert_eq!(bench.state(suspect).await, "ready");
+}
+
+async fn a_crash_limit_of_one_buries_at_the_second_crash(bench: &Bench) {
+    let id = bench.put(job().crash_limit(1)).await;
+    crash(bench, 1, Suspects::None).await;
+    assert_eq!(bench.state(id).await, "ready", "the first may have been a neighbour's fault");
+    assert!(crash(bench, 1, Suspects::OneAlone).await[0].alone);
+    assert_eq!(bench.state(id).await, "dead:crashed");
+}
+
+async fn neighbours_of_a_killer_become_suspects_and_are_never_buried_for_it(bench: &Bench) {
+    let killer = bench.put(job().crash_limit(2)).await;
+    let good = bench.put(job().crash_limit(2)).await;
+    assert_eq!(crash(bench, 2, Suspects::None).await.len(), 2);
+    let mut ran = Vec::new();
+    for _ in 0..20 {
+        let worker = bench.worker();
+        let (held, _) = worker.claim_suspects(5, Suspects::OneAlone).await;
+        for held in held {
+            ran.push(held.id);
+            if held.id == good {
+                worker.done(&held).await;
+            }
+        }
+        bench.later(LAPSE).await;
+        bench.worker().look().await;
+    }
+    assert_eq!(
+        (bench.state(killer).await, bench.state(good).await),
+        ("dead:crashed".into(), "gone".into()),
+        "{ran:?}"
+    );
+}
+
+async fn an_accepted_settle_clears_mark_and_strikes(bench: &Bench) {
+    for verdict in [Verdict::Return, retry_after(LAPSE)] {
+        let id = bench.put(job()).await;
+        for _ in 0..2 {
+            crash(bench, 1, Suspects::One).await;
+        }
+        let worker = bench.worker();
+        let (held, _) = worker.claim_suspects(1, Suspects::One).await;
+        assert_eq!((held[0].id, held[0].tries.strikes), (id, 1));
+        assert_eq!(worker.settle(&held[0], verdict).await, SettleAnswer::Accepted);
+        let tries = tries(bench, id).await;
+        assert_eq!((tries.suspect, tries.strikes), (false, 0));
+        bench.cancel(id).await.expect("a cancel");
+        assert!(worker.claim(5).await.is_empty(), "its entry is stale");
+    }
+}
+
+async fn a_worker_that_comes_back_clears_the_suspicion_it_caused(bench: &Bench) {
+    let late = bench.worker();
+    let id = bench.put(job()).await;
+    let held = late.claim_one().await;
+    bench.later(LAPSE).await;
+    bench.worker().look().await;
+    assert!(tries(bench, id).await.suspect);
+    assert_eq!(late.settle(&held, Verdict::Done).await, SettleAnswer::Lost);
+    assert!(!tries(bench, id).await.suspect);
+    assert_eq!(bench.outcomes(id).await, [Outcome::Crashed, Outcome::LeaseLost]);
+}
+
+async fn a_worker_that_comes_back_takes_back_its_own_strike_and_no_other(bench: &Bench) {
+    let first = bench.worker();
+    let id = bench.put(job()).await;
+    let old = first.claim_one().await;
+    bench.later(LAPSE).await;
+    bench.worker().look().await;
+    let second = bench.worker();
+    let (held, _) = second.claim_suspects(1, Suspects::One).await;
+    bench.later(LAPSE).await;
+    bench.worker().look().await;
+    assert_eq!(tries(bench, id).await.strikes, 1);
+    first.settle(&old, Verdict::Done).await;
+    assert_eq!(
+        (tries(bench, id).await.strikes, tries(bench, id).await.suspect),
+        (1, true),
+        "the last reap was not from it"
+    );
+    second.settle(&held[0], Verdict::Done).await;
+    assert_eq!((tries(bench, id).await.strikes, tries(bench, id).await.suspect), (0, false));
+    second.settle(&held[0], Verdict::Done).await;
+    assert_eq!(tries(bench, id).await.strikes, 0, "only once");
+}
+
+on_every_engine!(
+    suspects_go_to_the_tail_of_a_turn_that_may_not_take_them,
+    a_list_of_suspects_only_does_not_say_that_there_is_more,
+    a_claim_takes_one_suspect_at_most,
+    the_first_crash_gives_no_strike_and_the_next_ones_do,
+    the_last_strike_is_given_only_alone,
+    a_job_at_its_last_strike_is_the_only_job_of_its_claim,
+    a_job_at_its_last_strike_does_not_join_others,
+    a_crash_limit_of_one_buries_at_the_second_crash,
+    neighbours_of_a_killer_become_suspects_and_are_never_buried_for_it,
+    an_accepted_settle_clears_mark_and_strikes,
+    a_worker_that_comes_back_clears_the_suspicion_it_caused,
+    a_worker_that_comes_back_takes_back_its_own_strike_and_no_other,
+);

@@ -18,7 +18,6 @@ use crate::store::view::{AttemptEntry, CancelAnswer, Census, DeleteAnswer, JobVi
 pub use connect::ClientBuilder;
 pub use enqueue::{Enqueue, Enqueued};
 pub use request::Request;
-pub(crate) use request::lock_set;
 pub use wait::End;
 
 /// A handle to one namespace of one store. Cheap to clone; the clones share connections and one subscription.

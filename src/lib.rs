@@ -32,3 +32,8 @@ pub use worker::{Summary, Worker};
 
 #[cfg(feature = "macros")]
 pub use linchpin_macros::{Job, task};
+
+/// The code in README.md compiles and runs.
+#[cfg(all(doctest, feature = "macros"))]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

@@ -5,10 +5,10 @@ use std::time::Duration;
 use proc_macro2::TokenStream;
 use quote::quote;
 
+use crate::limits::DURATION_MAX_DAYS;
+
 /// The units, with their milliseconds.
 const UNITS: [(&str, u64); 5] = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
-/// The longest duration: the furthest that a job may be due in the future.
-const MAX_DAYS: u64 = 3660;
 
 /// Reads `500ms`, `30s`, `5m`, `2h`, `7d`.
 ///
@@ -23,11 +23,11 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
             "`{text}` is not a duration: write a whole number and a unit, such as \"500ms\", \"30s\", \"5m\", \"2h\" or \"7d\""
         ));
     };
-    let most = MAX_DAYS * 86_400_000;
+    let most = DURATION_MAX_DAYS * 86_400_000;
     match number.parse::<u64>().ok().and_then(|number| number.checked_mul(scale)) {
         Some(0) => Err("the duration must be longer than zero".into()),
         Some(ms) if ms <= most => Ok(Duration::from_millis(ms)),
-        _ => Err(format!("`{text}` is too long: at most {MAX_DAYS} days")),
+        _ => Err(format!("`{text}` is too long: at most {DURATION_MAX_DAYS} days")),
     }
 }
 

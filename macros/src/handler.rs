@@ -59,10 +59,10 @@ impl Handler {
     /// Reads the function and strips from its parameters what only the macro or the job's field may carry.
     /// `None` when it cannot become a task; every reason is noted.
     pub(crate) fn read(function: &mut Function, errors: &mut Errors) -> Option<Self> {
-        let mut found = Errors::default();
-        if function.body.is_empty() || function.body.to_string() == ";" {
-            found.on(&function.sig, "a task needs a body");
+        if function.body.to_string() == ";" {
+            return None; // rustc says that the body is missing
         }
+        let mut found = Errors::default();
         refuse_qualifiers(&function.sig, &mut found);
         let mut parameters = Vec::new();
         let mut attempt_seen = false;
@@ -168,13 +168,17 @@ pub(crate) fn refuse_item(item: &TokenStream, error: syn::Error, errors: &mut Er
         ("static", "a static"),
         ("type", "a type alias"),
     ];
-    let mut words = item.clone().into_iter().map(|token| token.to_string());
-    let other = words
-        .by_ref()
+    let words: Vec<String> = item
+        .clone()
+        .into_iter()
+        .map(|token| token.to_string())
         .take_while(|word| word != "fn")
-        .find_map(|word| OTHERS.iter().find(|(name, _)| *name == word));
+        .collect();
+    let other = words.iter().find_map(|word| OTHERS.iter().find(|(name, _)| name == word));
+    let is_function = item.clone().into_iter().any(|token| token.to_string() == "fn");
     match other {
         Some((_, what)) => errors.at(item.span(), format!("`#[task]` goes on a function, this is {what}")),
+        None if !is_function => errors.at(item.span(), "`#[task]` goes on a function"),
         None => errors.absorb(error),
     }
 }

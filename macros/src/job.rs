@@ -7,6 +7,7 @@ use syn::LitStr;
 use crate::duration;
 use crate::errors::Errors;
 use crate::handler::plain;
+use crate::limits::NAME_MAX_BYTES;
 use crate::options::{OnBusy, Options, Priority, check_name};
 use crate::template::Template;
 
@@ -28,7 +29,9 @@ impl Job {
             let place = options.place_of("name", place);
             errors.on(
                 place,
-                format!("`{name}` cannot be a task's name (1 to 64 characters out of A-Z a-z 0-9 _ . -): add `name = \"..\"`"),
+                format!(
+                    "`{name}` cannot be a task's name (1 to {NAME_MAX_BYTES} characters out of A-Z a-z 0-9 _ . -): add `name = \"..\"`"
+                ),
             );
         }
         for also in &options.also {

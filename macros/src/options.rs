@@ -109,6 +109,9 @@ impl Options {
             }
         }
         options.relate(errors);
+        if options.job.is_some() {
+            options.for_job = None;
+        }
         options
     }
 

@@ -75,16 +75,17 @@ fn write_marker(function: &Function, handler: &Handler, options: &Options, job: 
     } else {
         Passing::Fields
     };
-    for argument in handler.arguments() {
-        for attr in &argument.attrs {
-            errors.on(attr, "this attribute belongs to the field of the job, which is defined elsewhere");
-        }
-        if passing == Passing::Whole && !whole(argument) {
-            errors.on(&argument.name, "take the whole job or its fields, not both");
-        }
+    for attr in handler.arguments().flat_map(|argument| &argument.attrs) {
+        errors.on(attr, "this attribute belongs to the field of the job, which is defined elsewhere");
     }
+    let mut beside = handler
+        .arguments()
+        .filter(|argument| passing == Passing::Whole && !whole(argument))
+        .peekable();
+    let mixed = beside.peek().is_some();
+    beside.for_each(|argument| errors.on(&argument.name, "take the whole job or its fields, not both"));
+    let impl_task = (!mixed).then(|| write_task(name, name, &quote!(#job), handler, options, passing));
     let doc = format!(" The task [`{name}()`], to register.");
-    let impl_task = write_task(name, name, &quote!(#job), handler, options, passing);
     quote! {
         #[doc = #doc]
         #[allow(non_camel_case_types, dead_code)]
@@ -118,6 +119,7 @@ fn write_task(function: &Ident, ty: &Ident, job: &TokenStream, handler: &Handler
     let run = write_run(function, handler, passing);
     quote! {
         #[automatically_derived]
+        #[allow(deprecated)]
         impl ::linchpin::__private::Task for #ty {
             type Job = #job;
             const SPEC: &'static ::linchpin::__private::TaskSpec = &#spec;

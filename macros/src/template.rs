@@ -6,10 +6,8 @@ use syn::LitStr;
 use syn::ext::IdentExt;
 
 use crate::errors::Errors;
+use crate::limits::KEY_MAX_BYTES;
 use crate::nearest::hint;
-
-/// The most bytes of a lock or unique key.
-const KEY_MAX_BYTES: usize = 512;
 
 /// A checked template.
 pub(crate) struct Template {

@@ -62,13 +62,8 @@ impl fmt::Debug for ClientBuilder {
 }
 
 #[cfg(feature = "redis")]
-async fn redis(url: &str, _: &Namespace) -> Result<Arc<dyn Store>, Error> {
-    Err(Invalid::new(
-        "store",
-        scheme_only(url),
-        "memory:// (the Redis engine is not part of this build yet)",
-    )
-    .into())
+async fn redis(url: &str, namespace: &Namespace) -> Result<Arc<dyn Store>, Error> {
+    Ok(Arc::new(crate::store::redis::RedisStore::connect(url, namespace).await?))
 }
 
 #[cfg(not(feature = "redis"))]

@@ -7,9 +7,9 @@ use bytes::Bytes;
 use crate::client::digest;
 use crate::client::enqueue::Enqueue;
 use crate::error::{Error, Invalid};
-use crate::job::{Job, JobSpec};
-use crate::limits::{DELAY_MAX, LOCK_KEYS_MAX, PAYLOAD_MAX_BYTES, PAYLOAD_MAX_DEPTH};
-use crate::names::{JobId, LockKey, QueueName, TaskName, UniqueKey};
+use crate::job::{Job, JobSpec, lock_set};
+use crate::limits::{DELAY_MAX, PAYLOAD_MAX_BYTES, PAYLOAD_MAX_DEPTH};
+use crate::names::{JobId, QueueName, TaskName, UniqueKey};
 use crate::store::new_job::{Body, Due, Header, NewJob, OnBusy, Priority, Unique};
 
 /// A job with its options. Made from a job, or from what [`Client::enqueue`](crate::Client::enqueue) returns.
@@ -102,29 +102,6 @@ impl Request {
             due: options.due.unwrap_or(Due::Now),
             unique,
         })
-    }
-}
-
-/// The locks of a job: its rendered keys sorted, without duplicates.
-///
-/// # Errors
-/// [`Error::Invalid`] with every key that is none, or when there are more than [`LOCK_KEYS_MAX`].
-pub(crate) fn lock_set(rendered: Vec<String>) -> Result<Vec<LockKey>, Error> {
-    let mut problems = Vec::new();
-    let mut locks: Vec<LockKey> = rendered.iter().filter_map(|key| keep(LockKey::new(key), &mut problems)).collect();
-    locks.sort();
-    locks.dedup();
-    if locks.len() > LOCK_KEYS_MAX {
-        problems.push(Invalid::new(
-            "number of lock keys",
-            locks.len(),
-            format!("at most {LOCK_KEYS_MAX} for one job"),
-        ));
-    }
-    if problems.is_empty() {
-        Ok(locks)
-    } else {
-        Err(Error::Invalid(problems))
     }
 }
 

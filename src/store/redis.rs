@@ -94,6 +94,11 @@ impl RedisStore {
         Ok(store)
     }
 
+    /// Names the scripts and their digests, for whoever reads `SLOWLOG` or counts commands.
+    pub fn scripts(&self) -> Vec<(&'static str, String)> {
+        self.scripts.list()
+    }
+
     async fn check_server(&self) -> Result<(), Error> {
         let mut command = Cmd::new();
         command.arg("INFO").arg("server");

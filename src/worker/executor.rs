@@ -14,8 +14,8 @@ use futures::future::BoxFuture;
 use tracing::Instrument;
 
 use crate::attempt::{Attempt, AttemptState, Claimed, End, Ended, Ending, Phase, StopCause};
-use crate::client::lock_set;
 use crate::clock::LeaseInstant;
+use crate::job::lock_set;
 use crate::limits::margin;
 use crate::registry::{Prepared, Registration};
 use crate::store::new_job::OnBusy;

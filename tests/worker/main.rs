@@ -1,5 +1,5 @@
 //! What a worker promises, on the embedded engine.
-
+#![cfg(feature = "macros")]
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod building;

@@ -12,11 +12,7 @@ use super::{Backoff, OnBusy, Options, Priority};
 use crate::duration;
 use crate::entries::{Entry, Value};
 use crate::errors::Errors;
-
-/// The most bytes of a name.
-const NAME_MAX_BYTES: usize = 64;
-/// The most locks of one job.
-const LOCK_KEYS_MAX: usize = 8;
+use crate::limits::{LOCK_KEYS_MAX, NAME_MAX_BYTES};
 
 impl Options {
     /// Takes one option.
@@ -81,7 +77,7 @@ fn time_of(literal: &LitStr) -> Result<Duration> {
 }
 
 fn name(entry: &Entry, example: &str) -> Result<LitStr> {
-    let literal: LitStr = value(entry, &format!("a name, for example `{} = {example}`", entry.key))?;
+    let literal: LitStr = value(entry, &format!("a name in quotes, for example `{} = {example}`", entry.key))?;
     check_name(&literal.value()).map_err(|message| Error::new_spanned(&literal, message))?;
     Ok(literal)
 }

@@ -45,6 +45,7 @@ impl ::linchpin::__private::Job for decrement {
     }
 }
 #[automatically_derived]
+#[allow(deprecated)]
 impl ::linchpin::__private::Task for decrement {
     type Job = Self;
     const SPEC: &'static ::linchpin::__private::TaskSpec = &::linchpin::__private::TaskSpec {

@@ -5,6 +5,7 @@ fn restock(sku: String, erp: Data<Erp>) {
 #[allow(non_camel_case_types, dead_code)]
 struct restock {}
 #[automatically_derived]
+#[allow(deprecated)]
 impl ::linchpin::__private::Task for restock {
     type Job = shop::Restock;
     const SPEC: &'static ::linchpin::__private::TaskSpec = &::linchpin::__private::TaskSpec {

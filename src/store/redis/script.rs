@@ -47,6 +47,28 @@ impl Name {
         Name::Advance,
     ];
 
+    /// The file that holds the script itself.
+    fn file(self) -> &'static str {
+        match self {
+            Name::Turn => "turn",
+            Name::Enqueue => "enqueue",
+            Name::Renew => "renew",
+            Name::Surrender => "surrender",
+            Name::Cancel => "cancel",
+            Name::Delete => "delete",
+            Name::Retry => "retry",
+            Name::Acquire => "acquire",
+            Name::Release => "release",
+            Name::Watch => "watch",
+            Name::View => "view",
+            Name::Register => "register",
+            Name::Heartbeat => "heartbeat",
+            Name::Pause => "pause",
+            Name::Census => "census",
+            Name::Advance => "advance",
+        }
+    }
+
     /// The fragments after the prelude and the clock, the script itself last.
     fn parts(self) -> &'static [&'static str] {
         match self {
@@ -106,6 +128,10 @@ impl Scripts {
             Script { name: *name, source, sha }
         });
         Self(scripts.collect())
+    }
+
+    pub(super) fn list(&self) -> Vec<(&'static str, String)> {
+        self.0.iter().map(|script| (script.name.file(), script.sha.clone())).collect()
     }
 
     pub(super) fn script(&self, name: Name) -> &Script {

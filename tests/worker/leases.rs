@@ -239,3 +239,20 @@ async fn block_for_ever(say: Data<Say>, gate: Data<Gate>) -> TaskResult {
     wait_for(&gate);
     Ok(())
 }
+
+#[tokio::test]
+async fn a_worker_ends_although_a_handler_never_does() {
+    let mut shop = Shop::open();
+    let gate = Gate::default();
+    let run = Running::start(shop.worker().shutdown_grace(Duration::ZERO).data(gate.clone()).task::<press>());
+    let id = shop.client.enqueue(press {}).await.unwrap().id();
+    assert_eq!(shop.hears().await, "presses");
+    let summary = run.stop().await;
+    assert_eq!((summary.failed, summary.returned), (1, 0));
+    let (settle, answer) = shop.settled().await;
+    assert_eq!(
+        (settle.id, settle.record.outcome, answer),
+        (id, Outcome::Stuck, SettleAnswer::Accepted)
+    );
+    open(&gate);
+}

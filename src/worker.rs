@@ -5,6 +5,7 @@
 //!
 //! The library installs no subscriber, panic hook or signal handler and reads no environment.
 
+mod appetite;
 mod builder;
 mod ending;
 mod executor;
@@ -13,6 +14,7 @@ mod health;
 mod herald;
 mod looker;
 mod settler;
+mod slots;
 mod watchdog;
 
 use std::future::Future;

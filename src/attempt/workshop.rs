@@ -87,7 +87,7 @@ pub(crate) enum End {
     /// It has ended and is to be settled.
     Settle(Ending),
     /// It was stuck, and the watchdog has settled it; its thread has yet to come back. `None`: no answer was to be had.
-    Surrendered(Option<SettleAnswer>),
+    Surrendered(Ending, Option<SettleAnswer>),
     /// A surrendered attempt has come back.
     Back,
     /// It ended in a way nobody foresaw: there is nothing to settle, the lease takes the job back.

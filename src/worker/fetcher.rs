@@ -19,11 +19,13 @@ use crate::error::Error;
 use crate::limits::{CLAIM_MAX, SETTLES_MAX, grace};
 use crate::names::{JobId, QueueName};
 use crate::store::Store;
-use crate::store::turn::{Claim, More, Suspects, Turn, TurnReply};
+use crate::store::turn::{Claim, Suspects, Turn, TurnReply};
+use crate::worker::appetite::Appetite;
 use crate::worker::health::Vitals;
 use crate::worker::herald::Again;
 use crate::worker::looker::{Fleet, Looker};
 use crate::worker::settler::{Cargo, Settler};
+use crate::worker::slots::Slots;
 use crate::worker::watchdog::Watched;
 use crate::worker::{Plan, Summary, ending, executor};
 
@@ -35,25 +37,10 @@ const PULSE: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The shortest time between two waits for a mark that ended with nothing.
 const WAKE_AGAIN: Duration = Duration::from_millis(200);
-/// How long to wait when there are only suspects that may not be claimed now.
-const SUSPECTS_AGAIN: Duration = Duration::from_millis(100);
-/// A busy worker takes suspects at least this often.
-const SUSPECTS_EVERY: Duration = Duration::from_millis(500);
 /// The least time that the last settles have to be answered in.
 const FLUSH_MIN: Duration = Duration::from_secs(5);
 /// Ended attempts taken in at once.
 const ENDS_BATCH: usize = 128;
-
-/// What is known of the queues.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Appetite {
-    /// There is more, as far as is known.
-    Hungry,
-    /// They were seen empty.
-    Sated,
-    /// Suspects only.
-    Suspects,
-}
 
 type Wake = BoxFuture<'static, (Instant, Result<Vec<QueueName>, Error>)>;
 type Flights = FuturesUnordered<BoxFuture<'static, Landed>>;
@@ -85,19 +72,10 @@ pub(crate) struct Fetcher {
     looker: Looker,
     /// Half of the slots: what a turn carries at most.
     half: usize,
-    free: usize,
-    running: usize,
-    /// A thread may come back before its surrender is told.
-    stuck: isize,
-    suspects_running: usize,
-    alone_running: bool,
+    slots: Slots,
     outgoing: [Option<Outgoing>; 2],
     appetite: Appetite,
     took: Vec<QueueName>,
-    suspects_turned: Instant,
-    alone_turned: Instant,
-    last_alone: bool,
-    suspects_again: Instant,
     wake_again: Instant,
     hold_off: Option<Instant>,
     again: Again,
@@ -121,7 +99,8 @@ impl Fetcher {
         Self {
             queues: plan.queues.clone().into(),
             half: plan.concurrency.div_ceil(2).min(SETTLES_MAX).min(CLAIM_MAX),
-            free: plan.concurrency,
+            slots: Slots::new(plan.concurrency),
+            appetite: Appetite::new(now),
             settler: Settler::new(watched.clone(), now),
             looker: Looker::new(fleet, now),
             shop,
@@ -130,17 +109,8 @@ impl Fetcher {
             ends,
             watched,
             vitals,
-            running: 0,
-            stuck: 0,
-            suspects_running: 0,
-            alone_running: false,
             outgoing: [None, None],
-            appetite: Appetite::Hungry,
             took: Vec::new(),
-            suspects_turned: now,
-            alone_turned: now,
-            last_alone: false,
-            suspects_again: now,
             wake_again: now,
             hold_off: None,
             again: Again::new(),
@@ -159,7 +129,7 @@ impl Fetcher {
         let mut wake: Option<Wake> = None;
         let mut timer = std::pin::pin!(tokio::time::sleep(Duration::ZERO));
         loop {
-            self.vitals.step(self.running, self.stuck.max(0).unsigned_abs());
+            self.vitals.step(self.slots.running(), self.slots.stuck());
             self.wait_for_company().await;
             let mut now = Instant::now();
             while let Some(slot) = self.prepare(now) {
@@ -209,7 +179,7 @@ impl Fetcher {
 
     /// Lets a small worker's handlers that are about to end do so.
     async fn wait_for_company(&mut self) {
-        if self.plan.concurrency <= YIELD_SLOTS && self.running > 0 && self.settler.pending() > 0 && self.flying() == 0 {
+        if self.plan.concurrency <= YIELD_SLOTS && self.slots.running() > 0 && self.settler.pending() > 0 && self.flying() == 0 {
             tokio::task::yield_now().await;
             self.gather();
         }
@@ -218,23 +188,10 @@ impl Fetcher {
     /// Slots that a turn may fill now.
     fn room(&self) -> usize {
         let alone_flying = self.outgoing.iter().flatten().any(|turn| turn.suspects == Suspects::OneAlone);
-        if self.draining.is_some() || self.alone_running || alone_flying {
+        if self.draining.is_some() || alone_flying {
             0
         } else {
-            self.free
-        }
-    }
-
-    /// Whether no handler runs, not even a stuck one.
-    fn is_quiet(&self) -> bool {
-        self.running == 0 && self.stuck == 0
-    }
-
-    fn hungry(&self, now: Instant) -> bool {
-        match self.appetite {
-            Appetite::Hungry => true,
-            Appetite::Sated => false,
-            Appetite::Suspects => now >= self.suspects_again || (self.is_quiet() && !self.last_alone),
+            self.slots.room()
         }
     }
 
@@ -245,12 +202,12 @@ impl Fetcher {
             return None;
         }
         let room = self.room();
-        let hungry = room > 0 && self.hungry(now);
-        let suspects_due = hungry && self.suspects_running == 0 && now.duration_since(self.suspects_turned) >= SUSPECTS_EVERY;
+        let hungry = room > 0 && self.appetite.is_hungry(&self.slots, now);
+        let suspects_wait = hungry && self.appetite.suspects_wait(&self.slots, now);
         let worth = if flying == 0 {
             self.settler.pending() > 0 || hungry || !self.took.is_empty() || self.owes(now)
         } else {
-            !suspects_due && (self.settler.pending() >= self.half || (hungry && room >= self.half))
+            !suspects_wait && (self.settler.pending() >= self.half || (hungry && room >= self.half))
         };
         if !worth {
             return None;
@@ -258,9 +215,9 @@ impl Fetcher {
         self.hold_off = None;
         let slot = usize::from(self.outgoing[0].is_some());
         let want = room.min(self.half);
-        let suspects = self.suspects(flying == 0 && want > 0, now);
-        let ending = self.draining.is_some() && self.running == 0;
-        self.free -= want;
+        let suspects = self.appetite.suspects(flying == 0 && want > 0, &self.slots, now);
+        let ending = self.draining.is_some() && self.slots.running() == 0;
+        self.slots.promise(want);
         self.outgoing[slot] = Some(Outgoing {
             slot,
             want,
@@ -276,25 +233,7 @@ impl Fetcher {
     fn owes(&self, now: Instant) -> bool {
         match self.draining {
             None => self.settler.owes() || now >= self.looker.next(),
-            Some(_) => self.settler.owes() || (self.running == 0 && self.settler.owes_at_end()),
-        }
-    }
-
-    /// Which suspects the next turn may claim; only the only turn in flight may claim any.
-    fn suspects(&mut self, only: bool, now: Instant) -> Suspects {
-        if !only || self.suspects_running > 0 {
-            self.last_alone = false;
-            return Suspects::None;
-        }
-        self.suspects_turned = now;
-        let quiet = self.is_quiet();
-        let due = self.appetite == Appetite::Suspects || now.duration_since(self.alone_turned) >= SUSPECTS_EVERY;
-        self.last_alone = quiet && due;
-        if self.last_alone {
-            self.alone_turned = now;
-            Suspects::OneAlone
-        } else {
-            Suspects::One
+            Some(_) => self.settler.owes() || (self.slots.running() == 0 && self.settler.owes_at_end()),
         }
     }
 
@@ -338,27 +277,18 @@ impl Fetcher {
         self.again = Again::new();
         self.settler.unload(outgoing.slot, outgoing.cargo, &reply.settled);
         let claimed = reply.claim.as_ref().map_or(0, |claim| claim.jobs.len());
-        self.free += outgoing.want.saturating_sub(claimed);
+        self.slots.give_back(outgoing.want.saturating_sub(claimed));
         if let Some(claim) = reply.claim.filter(|claim| !claim.jobs.is_empty()) {
             self.claimed(claim);
         }
-        let now = Instant::now();
-        match reply.more {
-            More::Yes => self.appetite = Appetite::Hungry,
-            More::No => self.appetite = Appetite::Sated,
-            More::OnlySuspects => {
-                self.appetite = Appetite::Suspects;
-                self.suspects_again = now + SUSPECTS_AGAIN;
-            }
-            More::Unknown => {}
-        }
+        self.appetite.learn(reply.more, Instant::now());
     }
 
     /// The turn was not done: everything goes back, and the next one waits a little.
     fn landed_badly(&mut self, outgoing: Outgoing, error: &Error) {
         tracing::error!(worker.id = %self.shop.worker, error = %error, "turn refused, trying again");
         self.settler.put_back(outgoing.slot, outgoing.cargo);
-        self.free += outgoing.want;
+        self.slots.give_back(outgoing.want);
         self.took.extend(outgoing.took);
         self.hold_off = Some(Instant::now() + self.again.wait());
     }
@@ -372,14 +302,11 @@ impl Fetcher {
                 claim.attempt(index).leave_running(Phase::Ended);
                 self.settler.take(claim.clone(), index, ending::returned());
             }
-            self.free += jobs;
+            self.slots.give_back(jobs);
             return;
         }
-        self.running += jobs;
         for index in 0..jobs {
-            let job = &claim.attempt(index).job;
-            self.suspects_running += usize::from(job.tries.suspect);
-            self.alone_running |= job.alone;
+            self.slots.fill(&claim.attempt(index).job);
             executor::start(claim.clone(), index);
         }
     }
@@ -396,39 +323,19 @@ impl Fetcher {
     }
 
     fn take_in(&mut self, Ended { claim, index, end }: Ended) {
-        match end {
-            End::Settle(ending) => {
-                self.running -= 1;
-                self.leave_slot(&claim, index);
-                self.settler.take(claim, index, ending);
-            }
-            End::Surrendered(answer) => {
-                self.running -= 1;
-                self.stuck += 1;
-                self.settler.surrendered(&claim, answer);
-            }
-            End::Back => {
-                self.stuck -= 1;
-                self.leave_slot(&claim, index);
-            }
-            End::Vanished => {
-                self.running -= 1;
-                self.leave_slot(&claim, index);
-            }
-        }
-    }
-
-    fn leave_slot(&mut self, claim: &Claimed, index: usize) {
-        self.free += 1;
         let job = &claim.attempt(index).job;
-        if job.tries.suspect {
-            self.suspects_running = self.suspects_running.saturating_sub(1);
+        match &end {
+            End::Settle(_) | End::Vanished => self.slots.leave(job),
+            End::Surrendered(..) => self.slots.stick(),
+            End::Back => self.slots.come_back(job),
         }
-        if job.alone {
-            self.alone_running = false;
+        if self.appetite.again().is_some() {
+            self.appetite.slot_left(Instant::now());
         }
-        if self.appetite == Appetite::Suspects {
-            self.suspects_again = Instant::now();
+        match end {
+            End::Settle(ending) => self.settler.take(claim, index, ending),
+            End::Surrendered(ending, answer) => self.settler.surrendered(&claim, &ending, answer),
+            End::Back | End::Vanished => {}
         }
     }
 
@@ -436,7 +343,7 @@ impl Fetcher {
 
     fn may_wait(&self, now: Instant) -> bool {
         let claiming = self.outgoing.iter().flatten().any(|turn| turn.want > 0);
-        self.draining.is_none() && self.appetite == Appetite::Sated && self.room() > 0 && !claiming && now >= self.wake_again
+        self.draining.is_none() && self.appetite.is_sated() && self.room() > 0 && !claiming && now >= self.wake_again
     }
 
     fn wake(&self) -> Wake {
@@ -449,7 +356,7 @@ impl Fetcher {
         match woken {
             Ok(queues) if !queues.is_empty() => {
                 self.took.extend(queues);
-                self.appetite = Appetite::Hungry;
+                self.appetite.awaken();
             }
             Ok(_) => self.wake_again = since + WAKE_AGAIN,
             Err(error) => {
@@ -463,21 +370,18 @@ impl Fetcher {
     fn next_look_at_the_clock(&self, now: Instant) -> Instant {
         let mut next = now + PULSE;
         let mut earliest = |at: Instant| next = next.min(at.max(now));
-        if let Some(until) = self.hold_off {
+        if let Some(until) = self.hold_off.filter(|until| *until > now) {
             earliest(until);
-        }
-        match self.draining {
-            Some(at) if !self.told => earliest(at),
-            Some(_) => {}
-            None if self.flying() == 0 => {
-                earliest(self.looker.next());
-                if self.appetite == Appetite::Suspects && self.room() > 0 {
-                    earliest(self.suspects_again);
-                }
+        } else if self.draining.is_none() && self.flying() == 0 {
+            earliest(self.looker.next());
+            if let Some(at) = self.appetite.again().filter(|_| self.room() > 0) {
+                earliest(at);
             }
-            None => {}
         }
-        if self.appetite == Appetite::Sated && self.wake_again > now {
+        if let Some(at) = self.draining.filter(|_| !self.told) {
+            earliest(at);
+        }
+        if self.appetite.is_sated() && self.wake_again > now {
             earliest(self.wake_again);
         }
         if let Some(at) = self.flush_by {
@@ -489,7 +393,7 @@ impl Fetcher {
     // ---- the end -----------------------------------------------------------------------------------------------------
 
     fn is_drained(&self) -> bool {
-        self.draining.is_some() && self.running == 0 && self.flying() == 0 && !self.settler.owes_at_end()
+        self.draining.is_some() && self.slots.running() == 0 && self.flying() == 0 && !self.settler.owes_at_end()
     }
 
     /// Tells what still runs to stop once the grace has passed, and gives up on answers once the leases have.
@@ -498,7 +402,7 @@ impl Fetcher {
             self.told = true;
             self.watched.stop_all(StopCause::Shutdown);
         }
-        if self.running > 0 {
+        if self.slots.running() > 0 {
             return None;
         }
         let lease = self.shop.lease;

@@ -82,14 +82,11 @@ impl Settler {
     }
 
     /// The watchdog has settled a stuck attempt. Without an answer the claim is left to lapse.
-    pub(super) fn surrendered(&mut self, claim: &Arc<Claimed>, answer: Option<SettleAnswer>) {
+    pub(super) fn surrendered(&mut self, claim: &Arc<Claimed>, ending: &Ending, answer: Option<SettleAnswer>) {
         let Some(answer) = answer else { return };
         claim.unsent.fetch_sub(1, Relaxed);
         match answer {
-            SettleAnswer::Accepted => {
-                self.summary.failed += 1;
-                self.count(outcome_word(Outcome::Stuck));
-            }
+            SettleAnswer::Accepted => self.accepted(ending),
             SettleAnswer::Lost => self.lost(),
         }
         self.answered(claim);

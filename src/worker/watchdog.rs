@@ -216,7 +216,7 @@ impl Rounds {
             let _ = attempt.shop().ends.send(Ended {
                 claim,
                 index,
-                end: End::Surrendered(answer),
+                end: End::Surrendered(ending, answer),
             });
         });
     }

@@ -14,6 +14,7 @@ use linchpin::store::new_job::{Accepted, NewJob};
 use linchpin::store::settle::{Settle, SettleAnswer};
 use linchpin::store::turn::{Suspects, Turn, TurnReply};
 use linchpin::store::view::*;
+use tokio::sync::Notify;
 use tokio::sync::mpsc::{Receiver, UnboundedSender};
 
 #[derive(Debug)]
@@ -29,6 +30,11 @@ pub struct Faulty {
     pub alone_turns: AtomicU64,
     pub finished: AtomicU64,
     pub claims: AtomicU64,
+    /// The next renewal is held on its way.
+    pub hold_renewal: AtomicBool,
+    pub renewal_held: Notify,
+    pub renewal_goes: Notify,
+    pub refuse_register: AtomicBool,
 }
 
 impl Faulty {
@@ -43,6 +49,10 @@ impl Faulty {
             alone_turns: AtomicU64::new(0),
             finished: AtomicU64::new(0),
             claims: AtomicU64::new(0),
+            hold_renewal: AtomicBool::new(false),
+            renewal_held: Notify::new(),
+            renewal_goes: Notify::new(),
+            refuse_register: AtomicBool::new(false),
         }
     }
 }
@@ -88,6 +98,10 @@ impl Store for Faulty {
                 source: None,
             });
         }
+        if self.hold_renewal.swap(false, Ordering::Relaxed) {
+            self.renewal_held.notify_one();
+            self.renewal_goes.notified().await;
+        }
         self.renewals.fetch_add(1, Ordering::Relaxed);
         self.inner.renew(renewals).await
     }
@@ -129,6 +143,13 @@ impl Store for Faulty {
         self.inner.close(process).await
     }
     async fn register(&self, card: &WorkerCard) -> Result<(), Error> {
+        if self.refuse_register.load(Ordering::Relaxed) {
+            return Err(Error::Refused {
+                action: "register".into(),
+                code: "version".into(),
+                advice: "use a newer worker".into(),
+            });
+        }
         self.inner.register(card).await
     }
     async fn heartbeat(&self, card: &WorkerCard) -> Result<usize, Error> {

@@ -191,17 +191,25 @@ async fn a_stuck_handler_is_surrendered_and_its_slot_accounted_for() {
     assert_eq!((summary.failed, summary.done), (1, 1));
 }
 
+/// Sync, and slow to stop when told.
+#[task(timeout = "100ms")]
+fn slow_to_stop(attempt: Attempt, say: Data<Say>) -> TaskResult {
+    while !attempt.is_cancelled() {
+        std::thread::yield_now();
+    }
+    // Longer than what an async handler is given, shorter than what counts as stuck.
+    std::thread::sleep(LEASE / 5);
+    say.say("ends");
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_sync_handler_that_ends_late_is_settled_only_then() {
     let mut shop = Shop::open();
-    let gate = Gate::default();
-    let run = Running::start(shop.worker().data(gate.clone()).task::<press>());
-    shop.client.enqueue(press {}).await.unwrap();
-    assert_eq!(shop.hears().await, "presses");
-    // Past its timeout and the margin for stopping, before it counts as stuck.
-    tokio::time::sleep(Duration::from_millis(400)).await;
-    open(&gate);
+    let run = Running::start(shop.worker().task::<slow_to_stop>());
+    shop.client.enqueue(slow_to_stop {}).await.unwrap();
     let (settle, answer) = shop.settled().await;
+    assert_eq!(shop.said.try_recv().unwrap(), "ends");
     assert_eq!((settle.verdict, answer), (Verdict::Done, SettleAnswer::Accepted));
     run.stop().await;
 }
@@ -230,4 +238,21 @@ async fn block_for_ever(say: Data<Say>, gate: Data<Gate>) -> TaskResult {
     say.say("blocks");
     wait_for(&gate);
     Ok(())
+}
+
+#[tokio::test]
+async fn a_worker_ends_although_a_handler_never_does() {
+    let mut shop = Shop::open();
+    let gate = Gate::default();
+    let run = Running::start(shop.worker().shutdown_grace(Duration::ZERO).data(gate.clone()).task::<press>());
+    let id = shop.client.enqueue(press {}).await.unwrap().id();
+    assert_eq!(shop.hears().await, "presses");
+    let summary = run.stop().await;
+    assert_eq!((summary.failed, summary.returned), (1, 0));
+    let (settle, answer) = shop.settled().await;
+    assert_eq!(
+        (settle.id, settle.record.outcome, answer),
+        (id, Outcome::Stuck, SettleAnswer::Accepted)
+    );
+    open(&gate);
 }

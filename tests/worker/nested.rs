@@ -1,3 +1,5 @@
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use linchpin::attempt::Attempt;
@@ -7,7 +9,9 @@ use linchpin::store::lease::AcquireAnswer;
 use linchpin::store::settle::{SettleAnswer, Verdict};
 use linchpin::{Data, Error, TaskResult, task};
 
-use crate::shop::{LEASE, Running, Say, Shop};
+use tokio::sync::Notify;
+
+use crate::shop::{LEASE, Running, Say, Shop, within};
 
 async fn is_free(shop: &Shop, key: &str) -> bool {
     let token = OwnerToken::new(&ProcessId::random(), 1000, 1);
@@ -127,5 +131,46 @@ async fn another_job_runs_inline_under_the_same_locks() {
     assert_eq!((&settle.verdict, answer), (&Verdict::Done, SettleAnswer::Accepted));
     assert!(settle.nested.is_empty(), "freed after the inner run");
     assert!(is_free(&shop, "shelf:a").await);
+    run.stop().await;
+}
+
+#[task(lock = "order:{order}")]
+async fn let_go(attempt: Attempt, say: Data<Say>, go: Data<Arc<Notify>>, order: u32) -> TaskResult {
+    let _ = order;
+    let shelf = attempt.lock("shelf").await?;
+    say.say("holds");
+    go.notified().await;
+    shelf.release().await?;
+    say.say("released");
+    tokio::select! {
+        cause = attempt.cancelled() => say.say(format!("{cause:?}")),
+        () = go.notified() => say.say("went on"),
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_release_that_overtakes_a_renewal_does_not_stop_the_attempt() {
+    let mut shop = Shop::open();
+    let go = Arc::new(Notify::new());
+    let run = Running::start(shop.worker().data(go.clone()).task::<let_go>());
+    shop.client.enqueue(let_go { order: 1 }).await.unwrap();
+    assert_eq!(shop.hears().await, "holds");
+    shop.store.hold_renewal.store(true, Relaxed);
+    within("a renewal that names the lock", shop.store.renewal_held.notified()).await;
+    go.notify_one();
+    assert_eq!(shop.hears().await, "released");
+    let before = shop.store.renewals.load(Relaxed);
+    shop.store.renewal_goes.notify_one();
+    within("two renewals more", async {
+        while shop.store.renewals.load(Relaxed) < before + 2 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    go.notify_one();
+    assert_eq!(shop.hears().await, "went on");
+    let (settle, answer) = shop.settled().await;
+    assert_eq!((settle.verdict, answer), (Verdict::Done, SettleAnswer::Accepted));
     run.stop().await;
 }

@@ -5,7 +5,7 @@ use linchpin::store::settle::{Outcome, SettleAnswer, Verdict};
 use linchpin::store::view::State;
 use linchpin::{Data, TaskResult, task};
 
-use crate::shop::{Running, Say, Shop};
+use crate::shop::{Running, Say, Shop, within};
 
 #[task]
 async fn linger(attempt: Attempt, say: Data<Say>, number: u32) -> TaskResult {
@@ -68,4 +68,34 @@ async fn a_worker_without_work_ends_at_once() {
     let shop = Shop::open();
     let run = Running::start(shop.worker().task::<linger>());
     assert_eq!(run.stop().await, linchpin::Summary::default());
+}
+
+#[tokio::test]
+async fn a_worker_that_the_store_refuses_does_not_run() {
+    let shop = Shop::open();
+    shop.store.refuse_register.store(true, std::sync::atomic::Ordering::Relaxed);
+    let worker = shop.worker().task::<linger>().build().unwrap();
+    let refused = within("a refusal", worker.run(std::future::pending::<()>())).await;
+    assert!(matches!(refused, Err(linchpin::Error::Refused { .. })), "{refused:?}");
+}
+
+#[tokio::test]
+async fn an_idle_worker_runs_what_becomes_due_and_what_is_enqueued() {
+    let mut shop = Shop::open();
+    let run = Running::start(shop.worker().shutdown_grace(Duration::ZERO).task::<linger>());
+    within("a ready worker", async {
+        while !run.health.ready() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    shop.client
+        .enqueue(linger { number: 1 })
+        .delay(Duration::from_millis(300))
+        .await
+        .unwrap();
+    assert_eq!(shop.hears().await, "1 1");
+    shop.client.enqueue(linger { number: 2 }).await.unwrap();
+    assert_eq!(shop.hears().await, "2 1");
+    run.stop().await;
 }

@@ -283,6 +283,7 @@ impl OwnerToken {
     }
 
     /// The token of three written parts, as a store keeps them.
+    #[cfg(feature = "redis")]
     pub(crate) fn from_parts(process: &str, lane: &str, number: &str) -> Self {
         Self(format!("{process}.{lane}.{number}").into())
     }

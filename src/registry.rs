@@ -16,8 +16,11 @@ pub struct Registration {
     /// What workers know of it.
     pub task: &'static TaskSpec,
     needs: fn() -> Vec<DataNeed>,
-    prepare: fn(&[u8]) -> Result<Box<dyn Prepared>, serde_json::Error>,
+    prepare: Prepare,
 }
+
+/// Decodes a job's arguments.
+type Prepare = fn(&[u8]) -> Result<Box<dyn Prepared>, serde_json::Error>;
 
 impl Registration {
     /// The registration of a task.

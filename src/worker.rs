@@ -1,7 +1,7 @@
 //! The worker: it claims jobs, runs their handlers, renews what they hold and settles them.
 //!
-//! One actor a file: the [`fetcher`] turns (claims and settles), the [`executor`] runs one attempt, the [`watchdog`] renews from
-//! a thread of its own, the [`looker`] says when an idle worker looks, the [`herald`] tells the fleet that this worker lives.
+//! One actor a file: the `fetcher` turns (claims and settles), the `executor` runs one attempt, the `watchdog` renews from
+//! a thread of its own, the `looker` says when an idle worker looks, the `herald` tells the fleet that this worker lives.
 //!
 //! The library installs no subscriber, panic hook or signal handler and reads no environment.
 

@@ -1,5 +1,7 @@
 //! Bad input is refused whole, before anything is sent, with a value that says what is wrong and what to do next.
 
+mod support;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -231,4 +233,153 @@ async fn names_with_other_characters_cannot_leave_their_key() {
     }
     assert_eq!(problems(client.job_by_key("").await.expect_err("empty"))[0].what, "unique key");
     assert_eq!(client.census().await.expect("a census").jobs, 0);
+}
+
+#[cfg(feature = "macros")]
+mod worker {
+    use std::time::Duration;
+
+    use linchpin::limits::{CONCURRENCY_MAX, LEASE_MIN, QUEUES_MAX};
+    use linchpin::{Data, TaskResult, Worker, task};
+
+    use super::{client, problems};
+
+    struct Shelf;
+
+    #[task]
+    async fn sort(shelf: Data<Shelf>) -> TaskResult {
+        let _ = shelf;
+        Ok(())
+    }
+
+    #[task(also = ["sort"])]
+    async fn tidy() -> TaskResult {
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn a_worker_without_a_task_is_refused() {
+        let client = client().await;
+        let problems = problems(Worker::builder(&client).build().map(drop).expect_err("no task"));
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].allowed.contains("task"), "{problems:?}");
+    }
+
+    #[tokio::test]
+    async fn everything_wrong_with_a_worker_is_reported_at_once() {
+        let client = client().await;
+        let mut builder = Worker::builder(&client).task::<sort>().task::<tidy>();
+        builder = builder
+            .lease(LEASE_MIN - Duration::from_millis(1))
+            .concurrency(CONCURRENCY_MAX + 1)
+            .queue("a b");
+        let problems = problems(builder.build().map(drop).expect_err("nothing is right"));
+        let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        for wanted in ["queue name", "task name", "Shelf", "lease", "concurrency"] {
+            assert!(said.iter().any(|problem| problem.contains(wanted)), "{wanted}: {said:#?}");
+        }
+        assert_eq!(said.len(), 5, "{said:#?}");
+    }
+
+    #[tokio::test]
+    async fn a_worker_serves_each_queue_once_and_a_bounded_number_of_them() {
+        let client = client().await;
+        let twice = Worker::builder(&client).task::<tidy>().queue("a").queue("a");
+        assert_eq!(problems(twice.build().map(drop).expect_err("twice"))[0].value, "a");
+        let many = (0..=QUEUES_MAX).fold(Worker::builder(&client).task::<tidy>(), |builder, i| builder.queue(format!("q{i}")));
+        assert_eq!(problems(many.build().map(drop).expect_err("too many"))[0].what, "queues");
+    }
+}
+
+#[cfg(feature = "redis")]
+mod server {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use linchpin::{Client, Error};
+
+    use super::support::{RedisServer, within};
+
+    /// The error of connecting, as shown to people in every way.
+    async fn refused(url: &str) -> (Error, String) {
+        let error = within("an answer", Client::connect(url))
+            .await
+            .expect_err("this server cannot be used");
+        let mut shown = format!("{error} {error:?}");
+        let mut cause = std::error::Error::source(&error);
+        while let Some(source) = cause {
+            shown += &format!(" {source} {source:?}");
+            cause = source.source();
+        }
+        (error, shown)
+    }
+
+    #[tokio::test]
+    async fn a_wrong_password_is_refused_and_never_shown() {
+        let server = RedisServer::options().tcp().password("s3cret-right").start();
+        let port = server.port();
+        for url in [
+            format!("redis://:s3cret-wrong@127.0.0.1:{port}/"),
+            format!("redis://someone:s3cret-wrong@127.0.0.1:{port}/"),
+            format!("redis+unix://{}?pass=s3cret-wrong", server.socket().display()),
+        ] {
+            let (error, shown) = refused(&url).await;
+            assert!(matches!(&error, Error::Refused { code, .. } if code == "WRONGPASS"), "{shown}");
+            assert!(!shown.contains("s3cret"), "{shown}");
+        }
+        let (error, shown) = refused(&format!("redis://127.0.0.1:{port}/")).await;
+        assert!(matches!(&error, Error::Refused { code, .. } if code == "NOAUTH"), "{shown}");
+        let right = Client::connect(&server.url()).await.expect("the right one");
+        assert!(!format!("{right:?} {}", right.store().describe()).contains("s3cret"));
+    }
+
+    #[tokio::test]
+    async fn nobody_at_the_address_is_unreachable_and_says_where() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let port = listener.local_addr().expect("bound").port();
+        drop(listener);
+        for url in [
+            format!("redis://:s3cret@127.0.0.1:{port}/"),
+            "unix:///no/such/socket?pass=s3cret".into(),
+        ] {
+            let (error, shown) = refused(&url).await;
+            assert!(matches!(&error, Error::Unreachable { .. }) && error.is_transient(), "{shown}");
+            assert!(shown.contains(&port.to_string()) || shown.contains("/no/such/socket"), "{shown}");
+            assert!(!shown.contains("s3cret"), "{shown}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_server_that_is_too_old_is_refused_with_what_is_needed() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let port = listener.local_addr().expect("bound").port();
+        let old = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept()?;
+            let mut bytes = [0; 4096];
+            loop {
+                let len = stream.read(&mut bytes)?;
+                let text = String::from_utf8_lossy(&bytes[..len]).into_owned();
+                for command in text.split('*').skip(1) {
+                    let info = command.contains("INFO\r\n$");
+                    stream.write_all(if info { b"$19\r\nredis_version:6.0.9\r\n" } else { b"+OK\r\n" })?;
+                }
+                if len == 0 {
+                    return std::io::Result::Ok(());
+                }
+            }
+        });
+        let (error, shown) = refused(&format!("redis://127.0.0.1:{port}/")).await;
+        assert!(matches!(&error, Error::Refused { code, .. } if code == "version"), "{shown}");
+        assert!(shown.contains("6.0.9") && shown.contains("6.2"), "{shown}");
+        drop(old);
+    }
+
+    #[tokio::test]
+    async fn an_url_that_redis_cannot_understand_is_invalid_and_shows_no_secret() {
+        for url in ["redis://:s3cret@host:notaport/", "redis://:s3cret@/", "redis://:s3cret@host/notadb"] {
+            let (error, shown) = refused(url).await;
+            assert!(matches!(&error, Error::Invalid(_)), "{url}: {shown}");
+            assert!(!shown.contains("s3cret"), "{shown}");
+        }
+    }
 }

@@ -61,7 +61,7 @@ fn object(json: &[u8], mut at: usize, out: &mut Vec<u8>) -> usize {
         members.push((&json[at..key_end], member));
         at = end + usize::from(json.get(end) == Some(&b','));
     }
-    members.sort_by(|(a, _), (b, _)| a.cmp(b));
+    members.sort_by_key(|(key, _)| *key);
     out.push(b'{');
     for (i, (key, member)) in members.iter().enumerate() {
         if i > 0 {

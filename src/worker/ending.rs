@@ -12,8 +12,8 @@ use crate::store::settle::{Charge, Death, Outcome, Verdict};
 /// Cuts a text to what is stored of an error, at a character's boundary.
 pub(crate) fn cut(mut text: String) -> String {
     if text.len() > ERROR_MAX_BYTES {
-        let end = text.floor_char_boundary(ERROR_MAX_BYTES);
-        text.truncate(end);
+        let end = (0..=ERROR_MAX_BYTES).rev().find(|end| text.is_char_boundary(*end));
+        text.truncate(end.unwrap_or(0));
     }
     text
 }

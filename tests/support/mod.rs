@@ -15,7 +15,7 @@ use std::time::Duration;
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Waits for `future`, at most [`PATIENCE`]; panics with `what` when it takes longer.
-pub async fn within<F: std::future::Future>(what: &str, future: F) -> F::Output {
+pub async fn within<F: IntoFuture>(what: &str, future: F) -> F::Output {
     match tokio::time::timeout(PATIENCE, future).await {
         Ok(output) => output,
         Err(_) => panic!("{what}: not within {PATIENCE:?}"),

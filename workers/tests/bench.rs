@@ -25,9 +25,9 @@ fn figures(words: &[&str]) -> serde_json::Value {
 #[test]
 fn every_workload_of_one_worker_runs_on_the_embedded_store() {
     for workload in ["noop", "locked", "hot", "latency", "enqueue"] {
-        let figures = figures(&[workload, "--store", "memory://", "--jobs", "25", "--json"]);
+        let figures = figures(&[workload, "--store", "memory://", "--jobs", "30", "--json"]);
         assert_eq!(figures["workload"], workload);
-        assert_eq!(figures["jobs"], 25);
+        assert_eq!(figures["jobs"], 30);
         assert!(
             figures["redis_cpu_us_per_job"].is_null() && figures["ratio_to_floor"].is_null(),
             "{figures}"

@@ -1,6 +1,6 @@
 //! `enqueue`: one job a call, each awaited, and 1,000 jobs a call, with 100 bytes of arguments.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::bench::Run;
 use crate::bench::figures::Figures;
@@ -12,6 +12,8 @@ use crate::failure::Failure;
 const ARGS_BYTES: usize = 100;
 /// Calls that tell how many bytes one sends.
 const PROBES: u64 = 500;
+/// Parts of the calls one by one; the floor is measured before and after each.
+const SLICES: u64 = 10;
 /// Jobs a bulk call.
 const BULK: usize = 1000;
 /// Bulk calls.
@@ -36,13 +38,21 @@ pub async fn measure(run: &mut Run) -> Result<Figures, Failure> {
         .zip(after)
         .map(|(before, after)| (after.since(&before).input_bytes / PROBES as f64) as usize);
 
-    let floor_before = floor_of(run, call_bytes).await?;
-    let began = Instant::now();
-    for _ in 0..run.jobs {
-        client.enqueue(job()).await?;
+    // In slices, the floor before and after each: a machine that slows down slows both.
+    let slice = run.jobs.div_ceil(SLICES);
+    let (mut spent, mut floors) = (Duration::ZERO, Vec::from_iter(floor_of(run, slice, call_bytes).await?));
+    for _ in 0..SLICES {
+        let began = Instant::now();
+        for _ in 0..slice {
+            client.enqueue(job()).await?;
+        }
+        spent += began.elapsed();
+        floors.extend(floor_of(run, slice, call_bytes).await?);
     }
-    let one_by_one = run.jobs as f64 / began.elapsed().as_secs_f64();
-    let floor_after = floor_of(run, call_bytes).await?;
+    let jobs = slice * SLICES;
+    let one_by_one = jobs as f64 / spent.as_secs_f64();
+    // Calls a second over all of them: the mean of what a call took, turned over.
+    let floor = (!floors.is_empty()).then(|| floors.len() as f64 / floors.iter().map(|rate| 1.0 / rate).sum::<f64>());
 
     let before = run.info().await?;
     let began = Instant::now();
@@ -57,8 +67,8 @@ pub async fn measure(run: &mut Run) -> Result<Figures, Failure> {
         .zip(after)
         .map(|(before, after)| after.since(&before).held_bytes / (BULK * BULKS) as f64);
 
-    let floor = floor_before.zip(floor_after).map(|(before, after)| (before + after) / 2.0);
     Ok(Figures {
+        jobs,
         enqueue_per_s: Some(one_by_one),
         bulk_enqueue_per_s: Some(bulk),
         redis_bytes_per_pending_job: held,
@@ -68,9 +78,9 @@ pub async fn measure(run: &mut Run) -> Result<Figures, Failure> {
     })
 }
 
-async fn floor_of(run: &mut Run, call_bytes: Option<usize>) -> Result<Option<f64>, Failure> {
+async fn floor_of(run: &mut Run, calls: u64, call_bytes: Option<usize>) -> Result<Option<f64>, Failure> {
     match (&mut run.server, call_bytes) {
-        (Some(server), Some(bytes)) => floor::calls_per_s(server, run.jobs, bytes).await.map(Some),
+        (Some(server), Some(bytes)) => floor::calls_per_s(server, calls, bytes).await.map(Some),
         _ => Ok(None),
     }
 }

@@ -78,12 +78,13 @@ impl RedisStore {
 
     async fn open(url: &str, namespace: &Namespace, test_clock: bool) -> Result<Self, Error> {
         let address = Address::parse(url)?;
+        let keys = Keys::new(namespace);
         let store = Self {
             commands: Link::new(address.clone(), ANSWER_TIMEOUT),
             watchdog: Link::new(address.clone(), ANSWER_TIMEOUT),
             address,
-            keys: Keys::new(namespace),
-            scripts: Scripts::assemble(test_clock),
+            scripts: Scripts::assemble(keys.prefix(), test_clock),
+            keys,
             waiting: Mutex::default(),
             lanes: Lanes::default(),
             refreshed: Mutex::default(),

@@ -138,7 +138,7 @@ impl Server {
 
     /// How long each script call on this namespace took that is in the slow log.
     pub async fn slow_scripts_us(&mut self) -> Result<Vec<u64>, Failure> {
-        type Entry = (u64, u64, u64, Vec<String>);
+        type Entry = (u64, u64, u64, Vec<Vec<u8>>);
         let reply: Vec<redis::Value> = redis::cmd("SLOWLOG").arg("GET").arg(-1).query_async(&mut self.connection).await?;
         let tag = format!("{{{}}}", self.namespaces[0]);
         let mut slow = Vec::new();
@@ -146,8 +146,9 @@ impl Server {
             let redis::Value::Array(mut fields) = value else { continue };
             fields.truncate(4);
             let (_, _, us, words): Entry = redis::from_redis_value(redis::Value::Array(fields)).map_err(redis::RedisError::from)?;
-            let script = words.first().is_some_and(|word| word.to_ascii_uppercase().starts_with("EVAL"));
-            if script && words.iter().any(|word| word.contains(&tag)) {
+            // EVALSHA, digest, number of keys, the prefix; arguments are cut by the server and may be any bytes
+            let script = words.first().is_some_and(|word| word.to_ascii_uppercase().starts_with(b"EVAL"));
+            if script && words.get(3).is_some_and(|key| key.starts_with(tag.as_bytes())) {
                 slow.push(us);
             }
         }

@@ -1,28 +1,22 @@
 -- Purpose: take ready jobs: candidates are read and judged first, then written; a list is trimmed last. Fragment.
 -- KEYS: -
 -- ARGV: as parameters, see turn.lua
--- Returns: claim(want,queues,handed,rare,ms,us,last,token,lease,ttl,suspects) -> ids, values, notes, fence, more ('0' no, '1' yes, '2' not looked,
+-- Returns: claim(want,queues,handed,ms,us,last,token,lease,ttl,suspects) -> ids, values, notes, fence, more ('0' no, '1' yes, '2' not looked,
 --   '3' only suspects). A note is `index kind value` a line: W waited ms, B busy key, G gave up after ms, F foreign key, X expired, T tries, A alone.
 -- Cost: a list: LRANGE, HMGET jobs, HMGET owners, EXISTS of its locks, LTRIM; a claim: ZADD, HSET, HSET; a lock: HSET, PEXPIRE
 -- Called by: turn
-local function claim(n,queues,handed,rare,ms,us,last,token,lease,ttl,suspects)
+local function claim(n,queues,handed,ms,us,last,token,lease,ttl,suspects)
   local ids,values,notes,k={},{},{},0
   local got,seen={},{}
   local lock_keys,lock_of,nl={},{},0
   local trims,parks,tails,moved,marks,nexts,passed={},{},{},{},{},{},{}
   local alone,suspect_taken,full,unlooked,judged,skipped=false,false,false,false,0,0
-  local function note(kind,value) notes[#notes+1]=k..' '..kind..' '..value..'\n' end
-  local function park(key,w)
-    local l=parks[key]
-    if not l then l={}; parks[key]=l end
-    l[#l+1]=w; seen[key]=true
-  end
   for _,queue in ipairs(queues) do
     if k>=n or alone then full=true; break end
     if not (rare.paused and call('SISMEMBER',PAUSED,queue)==1) then for prio=0,2 do
       local want=n-k
       if want<=0 or alone then break end
-      local list=list_of(queue,prio)
+      local list=P..'queue:'..queue..':'..prio
       local hl=handed[list]
       local hn=hl and math.min(#hl,want) or 0
       local cand=hn<want and call('LRANGE',list,'0',int(want-hn-1)) or {}
@@ -39,7 +33,7 @@ local function claim(n,queues,handed,rare,ms,us,last,token,lease,ttl,suspects)
             local ls=sub(e,L+2)
             cls[i]=ls
             if find(ls,',',1,true) then
-              for key in each_lock(ls) do nn=nn+1; names[nn]=P..'lock:'..key end
+              for key in string.gmatch(ls,'[^,]+') do nn=nn+1; names[nn]=P..'lock:'..key end
             else nn=nn+1; names[nn]=P..'lock:'..ls end
           end
         end
@@ -47,7 +41,7 @@ local function claim(n,queues,handed,rare,ms,us,last,token,lease,ttl,suspects)
         local act=call('HMGET',OWN,unpack(cid))
         local place=rare.places and call('HMGET',PLACES,unpack(cid))
         local tries=rare.tries and call('HMGET',TRIES,unpack(cid))
-        local free_all=nn==0 or call('EXISTS',unpack(names))==0
+        local free_all=nn==0 or (cn==0 and nn==hn) or call('EXISTS',unpack(names))==0   -- a handed lock is known to be absent
         local bare='1|'..queue..'|'..prio..'||'
         local used=0
         for i=1,tot do
@@ -60,9 +54,9 @@ local function claim(n,queues,handed,rare,ms,us,last,token,lease,ttl,suspects)
           if take and not gave_up then
             local pre=ls and '1|'..queue..'|'..prio..'|'..ls..'|' or bare
             if sub(value,1,#pre)~=pre then
-              local q2,p2,l2=header(value)
+              local q2,p2,l2=R().header(value)
               if q2 then                                 -- an entry of another place or other locks: the header decides
-                tails[#tails+1]={list_of(q2,p2),entry_of(id,l2),q2}; take=false
+                tails[#tails+1]={P..'queue:'..q2..':'..p2,R().entry_of(id,l2),q2}; take=false
               else ls=nil end                            -- unreadable: delivered alone, to be buried
             end
           end
@@ -72,10 +66,10 @@ local function claim(n,queues,handed,rare,ms,us,last,token,lease,ttl,suspects)
             expired=at and tonumber(at)<=ms
             if expired then ls=nil end                   -- it needs no lock to be buried
           end
-          local t=take and tries and tries[i] and tries_read(tries[i])
+          local t=take and tries and tries[i] and R().tries_read(tries[i])
           local mark,lastly
           if t and t.mark~='' then
-            local _,_,_,_,_,_,limit=header(value)
+            local _,_,_,_,_,_,limit=R().header(value)
             lastly=t.strikes+1>=tonumber(limit or '1')
             if suspects=='0' or suspect_taken or (lastly and (suspects~='2' or k>0)) then
               take=false; skipped=skipped+1
@@ -88,7 +82,7 @@ local function claim(n,queues,handed,rare,ms,us,last,token,lease,ttl,suspects)
             local mine
             if ls and not gave_up then
               mine={}
-              for key in each_lock(ls) do
+              for key in string.gmatch(ls,'[^,]+') do
                 local offered=hand and hand.key==key
                 if seen[key] then busy=key
                 elseif not free_all then
@@ -100,7 +94,7 @@ local function claim(n,queues,handed,rare,ms,us,last,token,lease,ttl,suspects)
                   local row=call('HGET',NEXT,key)
                   if row then
                     local s,w=match(row,'^%d+|(%d+)|(.*)$')
-                    local _,_,_,other=split_where(w)
+                    local _,_,_,other=R().split_where(w)
                     if other==id then nexts[#nexts+1]={key,k+1,id}; since=s else busy=key end
                   elseif call('EXISTS',P..'parked:'..key)==1 then busy=key end
                 end
@@ -109,10 +103,11 @@ local function claim(n,queues,handed,rare,ms,us,last,token,lease,ttl,suspects)
               end
             end
             local on_busy,wait
-            if busy then local _,_,_,o,w=header(value); on_busy,wait=o,w end
+            if busy then local _,_,_,o,w=R().header(value); on_busy,wait=o,w end
             if busy and (on_busy=='w' or since) then
-              local w={where_of(id,queue,prio,ls),id,since or int(ms),wait,since~=nil}
-              park(busy,w)
+              local w={R().where_of(id,queue,prio,ls),id,since or int(ms),wait,since~=nil}
+              parks[busy]=parks[busy] or {}
+              table.insert(parks[busy],w); seen[busy]=true
               if hand then moved[#moved+1]={hand.key,hand.where}; passed[#passed+1]=hand.key; hand.gone=true end
               if since and not hand then
                 local x=table.remove(nexts); passed[#passed+1]=x[1]; call('HDEL',NEXT,x[1])
@@ -120,18 +115,18 @@ local function claim(n,queues,handed,rare,ms,us,last,token,lease,ttl,suspects)
             else
               k=k+1
               ids[k]=id; values[k]=value; got[id]=true
-              if expired then note('X','')
-              elseif gave_up then note('G',sub(ls,2))
-              elseif busy then note('B',busy)
-              elseif foreign then note('F',foreign)
+              if expired then notes[#notes+1]=k..' X '..''..'\n'
+              elseif gave_up then notes[#notes+1]=k..' G '..sub(ls,2)..'\n'
+              elseif busy then notes[#notes+1]=k..' B '..busy..'\n'
+              elseif foreign then notes[#notes+1]=k..' F '..foreign..'\n'
               else
-                if since then note('W',int(ms-tonumber(since))) end
+                if since then notes[#notes+1]=k..' W '..int(ms-tonumber(since))..'\n' end
                 if mine then for _,key in ipairs(mine) do nl=nl+1; lock_keys[nl]=key; lock_of[nl]=k; seen[key]=true end end
               end
-              if t then note('T',int(t.charged)..','..int(t.strikes)..','..(mark and 1 or 0)..','..int(t.mismatches)..','..int(t.mismatches>0 and ms-t.since or 0)) end
+              if t then notes[#notes+1]=k..' T '..int(t.charged)..','..int(t.strikes)..','..(mark and 1 or 0)..','..int(t.mismatches)..','..int(t.mismatches>0 and ms-t.since or 0)..'\n' end
               if mark then
                 t.mark=mark; marks[#marks+1]={id,t}; suspect_taken=true
-                if lastly then alone=true; note('A','') end
+                if lastly then alone=true; notes[#notes+1]=k..' A '..''..'\n' end
               end
               if hand then hand.gone=true; moved[#moved+1]={hand.key,hand.where,id} end
             end
@@ -156,7 +151,7 @@ local function claim(n,queues,handed,rare,ms,us,last,token,lease,ttl,suspects)
       call('HSET',lock,token,int(fence+lock_of[i]-1))
       call('PEXPIRE',lock,ttl)
     end
-    for _,m in ipairs(marks) do tries_write(m[1],m[2]) end
+    for _,m in ipairs(marks) do R().tries_write(m[1],m[2]) end
   end
   for key,l in pairs(parks) do
     local pk=P..'parked:'..key
@@ -172,19 +167,19 @@ local function claim(n,queues,handed,rare,ms,us,last,token,lease,ttl,suspects)
   for _,m in ipairs(moved) do
     call('LREM',P..'parked:'..m[1],'1',m[2])
     if m[3] then call('HDEL',PLACES,m[3]); if rare.waits then call('ZREM',WAITS,m[3]) end end
-    settle_checks(m[1])
+    R().settle_checks(m[1])
   end
-  for _,x in ipairs(nexts) do call('HDEL',NEXT,x[1]); settle_checks(x[1]) end
+  for _,x in ipairs(nexts) do call('HDEL',NEXT,x[1]); R().settle_checks(x[1]) end
   for _,t in ipairs(tails) do
     call('RPUSH',t[1],t[2])
-    if not t[4] then arm(t[3]) end
+    if not t[4] then R().arm(t[3]) end
   end
   for _,t in ipairs(trims) do call('LTRIM',t[1],int(t[2]),'-1') end
   -- freed waiters that this claim did not take: next, at the head of their own queues
   for _,hl in pairs(handed) do for _,h in ipairs(hl) do
-    if not h.gone then offer(h.key,h.where,ms) end
+    if not h.gone then R().offer(h.key,h.where,ms) end
   end end
-  for _,key in ipairs(passed) do free_and_offer(key,ms) end
+  for _,key in ipairs(passed) do R().free_and_offer(key,ms) end
   local more='0'
   if n==0 then more='2'
   elseif k==0 and skipped>0 and skipped==judged then more='3'

@@ -27,7 +27,7 @@ local function free(key,ms)
     local place=call('HGET',PLACES,id)
     if not place or sub(place,1,1)~='p' or match(place,'|(.*)$')~=key then
       call('LREM',pk,'1',where)                         -- dead: gone, cancelled, or waiting elsewhere
-    elseif call('SISMEMBER',PAUSED,queue)==1 then
+    elseif (not rare or rare.paused) and call('SISMEMBER',PAUSED,queue)==1 then
       at=at+1
     else
       return where,place

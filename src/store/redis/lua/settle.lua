@@ -2,14 +2,16 @@
 -- KEYS: -
 -- ARGV: read through settle's parameters, see turn.lua
 -- Returns: settle(base,...) -> accept bits ('' when all are accepted); calls freed(key) for each lock that it released
+-- The first write is one that a full server allows: HDEL.
 -- Cost: 1 HMGET, 1 HDEL a lock key, 2 variadic HDEL for the done ones; up to 15 commands for any other verdict
 -- Called by: turn, surrender
-local function settle(at,c,codes,runs,has_locks,nested,uniques,rare,ms,freed)
+local function settle(at,c,codes,runs,has_locks,nested,uniques,ms,freed)
   local ids=at
   local lk=at+c
   local ex=has_locks and lk+c or lk                      -- extras follow, one for each verdict other than done
   local own=call('HMGET',OWN,unpack(A,ids+1,ids+c))
   local ok,nlost,i={},0,0
+  if codes~='' then call('HDEL',STATE,'-') end           -- likewise
   local nest
   if nested~='' then
     nest={}
@@ -28,7 +30,7 @@ local function settle(at,c,codes,runs,has_locks,nested,uniques,rare,ms,freed)
             if redis.pcall('HDEL',P..'lock:'..ls,tok)~=1 then good=false end
             if rare.checks then freed(ls) end
           else
-            for key in each_lock(ls) do
+            for key in string.gmatch(ls,'[^,]+') do
               if redis.pcall('HDEL',P..'lock:'..key,tok)~=1 then good=false end
               if rare.checks then freed(key) end
             end
@@ -43,17 +45,18 @@ local function settle(at,c,codes,runs,has_locks,nested,uniques,rare,ms,freed)
       end
       if not good then
         nlost=nlost+1
+        if nlost==1 then call('HDEL',STATE,'-') end      -- a first write that a full server allows
         ok[i]='0'
         local id=A[ids+i]
         if own[i]==tok then
-          back(id,call('HGET',JOBS,id),ms)               -- a lock was lost: the job runs again
+          R().back(id,call('HGET',JOBS,id),ms)               -- a lock was lost: the job runs again
         elseif rare.tries then
           local row=call('HGET',TRIES,id)
-          local t=row and tries_read(row)
+          local t=row and R().tries_read(row)
           if t and (t.by==tok or t.by==tok..'+') then    -- its worker came back: the job did not end it
             if t.by~=tok then t.strikes=math.max(0,t.strikes-1) end
             t.by=''; t.mark=''
-            tries_write(id,t)
+            R().tries_write(id,t)
           end
         end
       else ok[i]='1' end
@@ -65,7 +68,7 @@ local function settle(at,c,codes,runs,has_locks,nested,uniques,rare,ms,freed)
     if rare.bodies then call('HDEL',BODIES,unpack(A,ids+1,ids+c)) end
     if rare.cancels then call('HDEL',CANCELS,unpack(A,ids+1,ids+c)) end
     if rare.tries then call('HDEL',TRIES,unpack(A,ids+1,ids+c)) end
-    if rare.watched then for j=1,c do tell(A[ids+j],'d') end end
+    if rare.watched then for j=1,c do R().tell(A[ids+j],'d') end end
   else
     local x=ex
     for j=1,c do
@@ -76,9 +79,9 @@ local function settle(at,c,codes,runs,has_locks,nested,uniques,rare,ms,freed)
         local value=code~='d' and call('HGET',JOBS,id)
         if code=='d' or not value then
           call('HDEL',OWN,id); call('HDEL',JOBS,id); call('HDEL',BODIES,id); call('HDEL',CANCELS,id); call('HDEL',TRIES,id)
-          if rare.watched then tell(id,'d') end
+          if rare.watched then R().tell(id,'d') end
         else
-          local t=tries_read(call('HGET',TRIES,id))
+          local t=R().tries_read(call('HGET',TRIES,id))
           t.strikes=0; t.mark=''; t.by=''
           if code=='s' or code=='b' then
             local a,charge,text=match(extra,'^([^|]*)|([012])|(.*)$')
@@ -87,26 +90,26 @@ local function settle(at,c,codes,runs,has_locks,nested,uniques,rare,ms,freed)
               t.mismatches=t.mismatches+1
               if t.mismatches==1 then t.since=ms end
             else t.mismatches=0; t.since=0 end
-            if code=='s' then add_error(t,text) end
-            if not requested(id,value,ms) then
-              tries_write(id,t)
-              local queue,prio,locks=header(value)
+            if code=='s' then R().add_error(t,text) end
+            if not R().requested(id,value,ms) then
+              R().tries_write(id,t)
+              local queue,prio,locks=R().header(value)
               if code=='b' or not queue then
-                bury(id,value,code=='b' and a or 'u',text,ms)
+                R().bury(id,value,code=='b' and a or 'u',text,ms)
               else
-                call('ZADD',SCHED,int(ms+tonumber(a)),where_of(id,queue,prio,locks))
+                call('ZADD',SCHED,int(ms+tonumber(a)),R().where_of(id,queue,prio,locks))
                 call('HSET',PLACES,id,'s')
                 call('HDEL',OWN,id)
               end
             end
           else
             t.mismatches=0; t.since=0
-            tries_write(id,t)
+            R().tries_write(id,t)
             if code=='k' then
               value=string.gsub(value,'^(1|[^|\n]*|[012]|)[^|\n]*','%1'..string.gsub(extra,'%%','%%%%'),1)
               call('HSET',JOBS,id,value)
             end
-            back(id,value,ms)
+            R().back(id,value,ms)
           end
         end
       end
@@ -114,7 +117,7 @@ local function settle(at,c,codes,runs,has_locks,nested,uniques,rare,ms,freed)
   end
   if uniques~='' then
     for j,key in string.gmatch(uniques,'(%d+)=([^\n]*)\n') do
-      if ok[tonumber(j)]=='1' and (codes=='' or sub(codes,j,j)=='d') then free_unique(A[ids+j],key) end
+      if ok[tonumber(j)]=='1' and (codes=='' or sub(codes,j,j)=='d') then R().free_unique(A[ids+j],key) end
     end
   end
   if nlost==0 then return '' end

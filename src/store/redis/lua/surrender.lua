@@ -6,9 +6,9 @@
 -- Called by: RedisStore::surrender
 local ms=now()
 call('HDEL',STATE,'-')
-local rare={checks=true,bodies=true,cancels=true,tries=true,watched=true}
-local bits=settle(7,1,A[3]=='d' and '' or A[3],A[4],A[5]=='1',A[6],A[7],rare,ms,function(key)
-  if call('ZSCORE',LC,key) then free_and_offer(key,ms) end
+rare={checks=true,paused=true,bodies=true,cancels=true,tries=true,watched=true}
+local bits=settle(7,1,A[3]=='d' and '' or A[3],A[4],A[5]=='1',A[6],A[7],ms,function(key)
+  if call('ZSCORE',LC,key) then R().free_and_offer(key,ms) end
 end)
 if bits=='' and A[1]~='' then
   local no=tonumber(call('HGET',STATE,'no') or '0')+1

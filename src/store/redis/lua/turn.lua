@@ -8,7 +8,7 @@
 -- Cost: about 14 commands and, a job, the parts of settle and claim; at most 100 settles, 100 claims, 400 promotions
 -- Called by: RedisStore::turn
 local c,want,number=tonumber(A[14]),tonumber(A[6]),tonumber(A[2])
-local st=call('HMGET',STATE,'fence','looked',A[1])
+local st=call('HMGET',STATE,'fence','looked',A[1],'no')
 local lane=st[3]
 if lane then
   if sub(lane,1,#A[3])~=A[3] then
@@ -22,13 +22,18 @@ local ms,us=now()
 local looked=tonumber(st[2] or '0')
 local looking=ms-looked>=500 or looked>ms
 if A[22]=='1' and not looking and A[21]=='' then return {'EARLY'} end
-call('HDEL',STATE,'-')                                  -- a first write that a full server allows
-local rare={}
-local some=call('EXISTS',LC,PLACES,BODIES,CANCELS,TRIES,WATCHED,PAUSED,WAITS)
+if c==0 then call('HDEL',STATE,'-') end                 -- a first write that a full server allows; with settles settle.lua sees to it
+rare={}
+local some=call('EXISTS',LC,PLACES,NEXT,BODIES,CANCELS,TRIES,WATCHED,PAUSED,WAITS)
 if some>0 then
-  rare.checks=call('EXISTS',LC)==1
-  rare.places=call('EXISTS',PLACES)==1
-  if some>(rare.checks and 1 or 0)+(rare.places and 1 or 0) then
+  local common=call('EXISTS',LC,PLACES)
+  if common==2 then rare.checks=true; rare.places=true
+  elseif common==1 then
+    rare.checks=call('EXISTS',LC)==1
+    rare.places=not rare.checks
+  end
+  if some>common then
+    rare.next=call('EXISTS',NEXT)==1
     rare.bodies=call('EXISTS',BODIES)==1
     rare.cancels=call('EXISTS',CANCELS)==1
     rare.tries=call('EXISTS',TRIES)==1
@@ -39,29 +44,34 @@ if some>0 then
 end
 local handed={}
 local function freed(key)
-  if not call('ZSCORE',LC,key) or call('HEXISTS',NEXT,key)==1 then return end
-  if looking then free_and_offer(key,ms); return end    -- the look below must not offer it a second time
-  local where,place=free(key,ms)
+  if rare.next and call('HEXISTS',NEXT,key)==1 then return end
+  if looking then                                       -- the look below must not offer it a second time
+    if call('ZSCORE',LC,key) then R().free_and_offer(key,ms) end
+    return
+  end
+  local pk=P..'parked:'..key
+  if not call('LINDEX',pk,'0') then return end
+  local where,place=R().free(key,ms)
   if not where then return end
-  local queue,prio,entry,id=split_where(where)
-  local list=list_of(queue,prio)
+  local queue,prio,entry,id=R().split_where(where)
+  local list=P..'queue:'..queue..':'..prio
   handed[list]=handed[list] or {}
   for _,h in ipairs(handed[list]) do if h.key==key then return end end
   table.insert(handed[list],{key=key,where=where,entry=entry,id=id,since=match(place,'^p(%d+)')})
 end
-local bits=''
+local bits,nos='',nil
 if c>0 then
-  bits=settle(22,c,A[15],A[16],A[17]=='1',A[18],A[19],rare,ms,freed)
+  bits=settle(22,c,A[15],A[16],A[17]=='1',A[18],A[19],ms,freed)
   if A[12]~='' then
-    local no=call('HGET',STATE,'no')
+    local no=st[4]
     if not no then
       local last=call('XREVRANGE',P..'attempts','+','-','COUNT','1')[1]
       no=last and match(last[1],'^%d+') or '0'
     end
     no=tonumber(no)+c
-    local nos=int(no)
-    call('XADD',P..'attempts','MINID','~',int(math.max(0,no-A[13])),nos,'b',A[12],'a',bits)
-    call('HSET',STATE,'no',nos)
+    nos=int(no)
+    if bits=='' then call('XADD',P..'attempts','MINID','~',int(math.max(0,no-A[13])),nos,'b',A[12])
+    else call('XADD',P..'attempts','MINID','~',int(math.max(0,no-A[13])),nos,'b',A[12],'a',bits) end
   end
 end
 if A[21]~='' then
@@ -74,14 +84,16 @@ local queues={}
 for queue in string.gmatch(A[9],'[^,]+') do queues[#queues+1]=queue end
 local again,any=false,false
 if looking then
-  again,any=look(ms,queues)
-  rare={places=true,tries=true,checks=true,waits=true,paused=true}   -- the look may have written some
+  if nos then call('HSET',STATE,'no',nos); nos=nil end  -- the look records too
+  again,any=R().look(ms,queues)
+  rare={checks=true,places=true,paused=true,waits=true,tries=true}   -- it may have written some
 end
-local ids,values,notes,fence,more=claim(want,queues,handed,rare,ms,us,tonumber(st[1] or '0'),A[5],A[7],A[8],A[11])
+local ids,values,notes,fence,more=claim(want,queues,handed,ms,us,tonumber(st[1] or '0'),A[5],A[7],A[8],A[11])
 if want==0 and any then more='1' end
 if A[10]~='' and more~='0' then
   for queue in string.gmatch(A[10],'[^,]+') do
-    if call('EXISTS',list_of(queue,0),list_of(queue,1),list_of(queue,2))>0 then arm(queue) end
+    local l=P..'queue:'..queue..':'
+    if call('EXISTS',l..'0',l..'1',l..'2')>0 then R().arm(queue) end
   end
 end
 if A[20]~='' then
@@ -91,6 +103,7 @@ if A[20]~='' then
 end
 local set={A[1],A[2]..'|'..bits..'|'..more}
 if #ids>0 then set[3]='fence'; set[4]=int(fence+#ids-1) end
+if nos then set[#set+1]='no'; set[#set+1]=nos end
 if looking then set[#set+1]='looked'; set[#set+1]=again and '0' or int(ms) end
 call('HSET',STATE,unpack(set))
 local out={int(fence)..'|'..more..'|'..int(ms)..'|0',bits,table.concat(ids),table.concat(notes)}

@@ -1,0 +1,46 @@
+//! One suite for every engine: a test is a fact of the state table in ARCHITECTURE.md, and its name says which.
+//!
+//! To add an engine, implement `Engine` for it in `conformance/engine.rs` and add its module to `on_every_engine!`.
+
+/// Makes a test of each fact on each engine; at its end nothing may be left but the documented keys.
+macro_rules! on_every_engine {
+    ($($fact:ident),* $(,)?) => {
+        mod memory {
+            $(
+                #[tokio::test]
+                async fn $fact() {
+                    let bench = crate::conformance::bench::Bench::on(crate::conformance::engine::memory().await);
+                    super::$fact(&bench).await;
+                    bench.nothing_is_left().await;
+                }
+            )*
+        }
+        #[cfg(feature = "redis")]
+        mod redis {
+            $(
+                #[tokio::test]
+                async fn $fact() {
+                    let bench = crate::conformance::bench::Bench::on(crate::conformance::redis_engine::redis().await);
+                    super::$fact(&bench).await;
+                    bench.nothing_is_left().await;
+                }
+            )*
+        }
+    };
+}
+
+mod conformance {
+    pub mod bench;
+    pub mod draft;
+    pub mod engine;
+    #[cfg(feature = "redis")]
+    pub mod redis_engine;
+    pub mod worker;
+
+    mod claim;
+    mod enqueue;
+    mod lock;
+    mod unique;
+}
+
+mod support;

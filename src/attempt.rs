@@ -1,73 +1,209 @@
 //! What a handler holds while it runs: the attempt, and shared data.
 
-use std::any::{Any, TypeId};
-use std::collections::HashMap;
-use std::ops::Deref;
+mod claimed;
+mod data;
+mod held;
+mod in_use;
+mod stop;
+mod workshop;
+
+use std::fmt;
 use std::sync::Arc;
 
-/// One run of a job.
-#[derive(Clone, Debug)]
-pub struct Attempt {}
+use futures::future::BoxFuture;
 
-/// Shared data of a worker, as a handler's parameter. The worker's builder takes it once; handlers get it by type.
-pub struct Data<T: ?Sized>(Arc<T>);
+pub(crate) use claimed::{AttemptState, Claimed, Phase};
+pub use data::{Data, DataMap, DataNeed};
+pub use held::HeldLock;
+pub use in_use::InUse;
+pub use stop::StopCause;
+pub(crate) use workshop::{End, Ended, Ending, Workshop, joined, waited};
 
-impl<T> Data<T> {
-    /// Wraps a value, for calling a handler in a test.
-    pub fn new(value: T) -> Self {
-        Self(Arc::new(value))
+use crate::clock::LeaseInstant;
+use crate::error::{Error, Invalid};
+use crate::job::Job;
+use crate::job::lock_set;
+use crate::names::{Fence, JobId, LockKey};
+use crate::task::TaskResult;
+
+/// One run of a job, as its handler sees it. Clones are the same attempt.
+#[derive(Clone)]
+pub struct Attempt {
+    claim: Arc<Claimed>,
+    index: usize,
+}
+
+impl Attempt {
+    pub(crate) fn new(claim: Arc<Claimed>, index: usize) -> Self {
+        Self { claim, index }
     }
-}
 
-impl<T: ?Sized> Clone for Data<T> {
-    fn clone(&self) -> Self {
-        Self(self.0.clone())
+    /// Makes an attempt without a worker, for calling a handler in a test: it is number 1, never told to stop, and takes every
+    /// lock at once. It knows no other tasks.
+    pub fn test() -> Self {
+        Self::new(Claimed::test(), 0)
     }
-}
 
-impl<T: ?Sized> Deref for Data<T> {
-    type Target = T;
-    fn deref(&self) -> &T {
-        &self.0
+    pub(crate) fn claim(&self) -> &Arc<Claimed> {
+        &self.claim
     }
-}
 
-/// A `Data<T>` parameter of a handler.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DataNeed {
-    /// The type.
-    pub id: TypeId,
-    /// Its name for people.
-    pub name: &'static str,
-}
+    pub(crate) fn index(&self) -> usize {
+        self.index
+    }
 
-impl DataNeed {
-    /// The need for a `Data<T>`.
-    pub fn of<T: Any + Send + Sync>() -> Self {
-        Self {
-            id: TypeId::of::<T>(),
-            name: std::any::type_name::<T>(),
+    pub(crate) fn state(&self) -> &AttemptState {
+        self.claim.attempt(self.index)
+    }
+
+    pub(crate) fn shop(&self) -> &Arc<Workshop> {
+        self.claim.shop()
+    }
+
+    /// Names the job.
+    pub fn job_id(&self) -> JobId {
+        self.state().job.id
+    }
+
+    /// Counts: 1 for the first attempt, one more per charged attempt before.
+    pub fn number(&self) -> u32 {
+        self.state().number()
+    }
+
+    /// Gives the fencing token: greater than that of any earlier attempt of this job or holder of its locks. Pass it to whatever
+    /// must refuse a late writer.
+    pub fn fence(&self) -> Fence {
+        self.state().job.fence
+    }
+
+    /// Says until when the attempt counts as owner of its job and locks, unless it is renewed again before.
+    ///
+    /// Not promised: that nobody else runs after it while this process is paused. Pass the fence on.
+    pub fn valid_until(&self) -> LeaseInstant {
+        let claim = self.claim.valid_until();
+        self.state().holds().map_or(claim, |holds| holds.valid_until(claim))
+    }
+
+    /// Says when its timeout passes; `None` when it has none or has not started.
+    pub fn deadline(&self) -> Option<LeaseInstant> {
+        self.state().deadline()
+    }
+
+    /// Whether it was told to stop.
+    pub fn is_cancelled(&self) -> bool {
+        self.stop_cause().is_some()
+    }
+
+    /// Why it was told to stop, if it was.
+    pub fn stop_cause(&self) -> Option<StopCause> {
+        self.state().stop_cause()
+    }
+
+    /// Waits until the attempt is told to stop, and says why. The handler's future is dropped a moment (a fifteenth of the
+    /// lease) later.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    pub async fn cancelled(&self) -> StopCause {
+        self.state().stopped().await
+    }
+
+    /// Keeps the attempt in use: it is settled only after this is dropped. For work that dropping the handler's future does not
+    /// end, such as a thread; whoever holds it long after the attempt was told to stop is stuck.
+    pub fn hold(&self) -> InUse {
+        InUse::new(self.clone())
+    }
+
+    /// Takes a lock for this attempt, besides those of its task: re-enters it when the attempt holds it, takes it when it is
+    /// free. It is renewed with the attempt; dropping the guard keeps it until the attempt is settled, releasing frees it.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] when somebody else holds it or waits for it; [`Error::Lost`] when the attempt is not valid any more;
+    /// [`Error::Invalid`] when the key is empty or over 512 bytes; [`Error::Unreachable`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe: what was taken meanwhile is freed with the attempt.
+    ///
+    /// # Redis
+    /// One round trip for a lock that the attempt does not hold yet.
+    pub async fn lock(&self, key: impl AsRef<str>) -> Result<HeldLock, Error> {
+        let key = LockKey::new(key)?;
+        held::take(self, key).await
+    }
+
+    /// Runs another job inline as part of this attempt: its locks re-enter what the attempt holds or are taken, and are freed
+    /// afterwards. Nothing is enqueued; its fate is returned.
+    ///
+    /// # Errors
+    /// The other handler's own, and those of [`Attempt::lock`]; a job whose task this worker does not run.
+    pub async fn run<J: Job>(&self, job: J) -> TaskResult {
+        let name = J::SPEC.name;
+        let shop = self.shop();
+        let Some(task) = shop.registry.find(name) else {
+            let allowed = shop.registry.unknown(name);
+            return Err(Error::from(Invalid::new("task", name, allowed)).into());
+        };
+        let args = serde_json::to_vec(&job)?;
+        let prepared = task.prepare(&args)?;
+        let mut held = Vec::new();
+        for key in lock_set(prepared.lock_keys())? {
+            held.push(held::take(self, key).await?);
+        }
+        let running = prepared.run(self.clone(), shop.data.clone());
+        let result = if task.task.blocking {
+            self.run_to_its_end(running).await
+        } else {
+            running.await
+        };
+        for lock in held.into_iter().rev() {
+            lock.release().await?;
+        }
+        result
+    }
+
+    /// Dropping this does not end a sync handler: the attempt stays in use until it has ended.
+    async fn run_to_its_end(&self, running: BoxFuture<'static, TaskResult>) -> TaskResult {
+        let in_use = self.hold();
+        let handler = tokio::spawn(async move {
+            let result = running.await;
+            drop(in_use);
+            result
+        });
+        match handler.await {
+            Ok(result) => result,
+            Err(ended) => match ended.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(ended) => Err(ended.into()),
+            },
         }
     }
 }
 
-/// The shared data of one worker, by type.
-#[derive(Clone, Default)]
-pub struct DataMap(Arc<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>);
-
-impl DataMap {
-    /// Collects data by type.
-    pub(crate) fn from_entries(entries: HashMap<TypeId, Arc<dyn Any + Send + Sync>>) -> Self {
-        Self(Arc::new(entries))
+impl fmt::Debug for Attempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Attempt")
+            .field("job", &self.job_id())
+            .field("number", &self.number())
+            .field("fence", &self.fence())
+            .field("stop", &self.stop_cause())
+            .finish_non_exhaustive()
     }
+}
 
-    /// Whether it has what a handler needs.
-    pub fn has(&self, need: &DataNeed) -> bool {
-        self.0.contains_key(&need.id)
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    /// The data of one type.
-    pub fn data<T: Any + Send + Sync>(&self) -> Option<Data<T>> {
-        self.0.get(&TypeId::of::<T>())?.clone().downcast().ok().map(Data)
+    #[tokio::test]
+    async fn a_test_attempt_takes_locks_and_reenters_them() {
+        let attempt = Attempt::test();
+        let first = attempt.lock("a").await.expect("free");
+        let again = attempt.lock("a").await.expect("reentered");
+        assert_eq!(first.fence(), again.fence());
+        again.release().await.expect("counted");
+        first.release().await.expect("freed");
+        assert!(attempt.lock("").await.is_err());
+        assert!(!attempt.is_cancelled());
+        assert_eq!(attempt.number(), 1);
     }
 }

@@ -23,7 +23,7 @@ impl LeaseInstant {
 
     /// The instant `by` later.
     pub fn plus(self, by: Duration) -> Self {
-        Self(self.0.saturating_add(by.as_nanos() as u64))
+        Self(self.0.saturating_add(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX)))
     }
 
     /// How long until this instant; zero when it has passed.

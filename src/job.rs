@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::error::{Error, Invalid};
+use crate::limits::{CRASH_LIMIT, LOCK_KEYS_MAX, QUEUE};
+use crate::names::LockKey;
 use crate::store::new_job::{OnBusy, Priority};
 
 /// A job: data with a task's name. `#[task]` and `#[derive(Job)]` write the implementation.
@@ -43,4 +46,52 @@ pub struct JobSpec {
     pub expires_in: Option<Duration>,
     /// Crashes as a suspect after which a job is buried. Default 3.
     pub crash_limit: u32,
+}
+
+impl JobSpec {
+    /// Every setting at its default.
+    pub const fn new(name: &'static str, fields: &'static [&'static str]) -> Self {
+        Self {
+            name,
+            fields,
+            queue: QUEUE,
+            priority: Priority::Normal,
+            locks: &[],
+            on_busy: OnBusy::Wait,
+            wait_timeout: None,
+            unique: None,
+            unique_for: None,
+            expires_in: None,
+            crash_limit: CRASH_LIMIT,
+        }
+    }
+}
+
+/// The locks of a job: its rendered keys sorted, without duplicates. Producer and worker compare what this returns.
+///
+/// # Errors
+/// [`Error::Invalid`] with every key that is none, or when there are more than [`LOCK_KEYS_MAX`].
+pub(crate) fn lock_set(rendered: Vec<String>) -> Result<Vec<LockKey>, Error> {
+    let (mut locks, mut problems) = (Vec::with_capacity(rendered.len()), Vec::new());
+    for key in rendered {
+        match LockKey::new(key) {
+            Ok(key) => locks.push(key),
+            Err(Error::Invalid(more)) => problems.extend(more),
+            Err(other) => return Err(other),
+        }
+    }
+    locks.sort();
+    locks.dedup();
+    if locks.len() > LOCK_KEYS_MAX {
+        problems.push(Invalid::new(
+            "number of lock keys",
+            locks.len(),
+            format!("at most {LOCK_KEYS_MAX} for one job"),
+        ));
+    }
+    if problems.is_empty() {
+        Ok(locks)
+    } else {
+        Err(Error::Invalid(problems))
+    }
 }

@@ -1,16 +1,39 @@
 //! Linchpin: job queue workers built around locked tasks.
 
+// The macros' code names `::linchpin`, also inside this crate.
+extern crate self as linchpin;
+
 pub mod attempt;
+pub mod client;
 pub mod clock;
 pub mod error;
 pub mod job;
 pub mod limits;
 pub mod names;
+pub mod registry;
 pub mod retry;
 pub mod store;
 pub mod task;
+pub mod task_list;
+pub mod telemetry;
+pub mod worker;
+
+#[doc(hidden)]
+#[path = "private.rs"]
+pub mod __private;
 
 pub use attempt::{Attempt, Data};
+pub use client::{Client, Enqueued};
 pub use error::{Error, Invalid};
 pub use job::Job;
 pub use task::{Task, TaskError, TaskResult};
+pub use task_list::TaskList;
+pub use worker::{Summary, Worker};
+
+#[cfg(feature = "macros")]
+pub use linchpin_macros::{Job, task};
+
+/// The code in README.md compiles and runs.
+#[cfg(all(doctest, feature = "macros"))]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+/// The queue of jobs that name none.
+pub const QUEUE: &str = "default";
 /// How long a claim's attempts may go on without renewing.
 pub const LEASE: Duration = Duration::from_secs(15);
 /// The shortest lease: three renewals have to fit with a margin that a busy machine keeps.
@@ -52,6 +54,8 @@ pub const ATTEMPTS_KEPT: u64 = 10_000;
 
 /// Bytes of a job's arguments as JSON.
 pub const PAYLOAD_MAX_BYTES: usize = 64 << 10;
+/// How deep a job's arguments may nest: less than what decoding allows.
+pub const PAYLOAD_MAX_DEPTH: usize = 100;
 /// Bytes of a stored error; longer ones are cut.
 pub const ERROR_MAX_BYTES: usize = 4 << 10;
 /// Errors kept per job, the newest last.
@@ -66,10 +70,14 @@ pub const LOCK_KEYS_MAX: usize = 8;
 pub const BODY_INLINE_MAX_BYTES: usize = 4 << 10;
 /// Jobs in one enqueue round trip.
 pub const ENQUEUE_BATCH_MAX: usize = 1000;
+/// Bytes of arguments after which a batch of jobs is sent.
+pub const ENQUEUE_BATCH_MAX_BYTES: usize = 1 << 20;
 /// Settles in one turn.
 pub const SETTLES_MAX: usize = 100;
 /// Jobs one turn claims.
 pub const CLAIM_MAX: usize = 100;
+/// Attempts one renewal names.
+pub const RENEW_MAX: usize = 100;
 /// Jobs one turn promotes.
 pub const PROMOTE_MAX: usize = 400;
 /// Queues one worker serves.
@@ -90,6 +98,11 @@ pub const fn margin(lease: Duration) -> Duration {
 /// How often the watchdog renews.
 pub const fn renew_every(lease: Duration) -> Duration {
     Duration::from_nanos(lease.as_nanos() as u64 / 3)
+}
+
+/// How long a handler that was told to stop may go on before the watchdog surrenders its job.
+pub const fn stuck_limit(lease: Duration) -> Duration {
+    lease
 }
 
 /// A lock outlives the deadline of its claim by two looks, so that the reaper and not the expiry normally ends a hold.

@@ -282,6 +282,12 @@ impl OwnerToken {
         Self(format!("{process}.{lane}.{number}").into())
     }
 
+    /// The token of three written parts, as a store keeps them.
+    #[cfg(feature = "redis")]
+    pub(crate) fn from_parts(process: &str, lane: &str, number: &str) -> Self {
+        Self(format!("{process}.{lane}.{number}").into())
+    }
+
     /// The token as text.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 
 use crate::attempt::{Attempt, DataMap, DataNeed};
 use crate::job::Job;
+use crate::limits::{RETRIES, TIMEOUT};
 use crate::retry::Backoff;
 
 /// Code that runs jobs of one kind. `#[task]` writes the implementation.
@@ -37,6 +38,20 @@ pub struct TaskSpec {
     pub backoff: Backoff,
     /// How long an attempt may take. Default 30 min.
     pub timeout: Duration,
+    /// Whether the handler is a sync function on the blocking pool: dropping its future does not stop it, so that an
+    /// attempt ends only when [`Task::run`] returns. Default no.
+    pub blocking: bool,
+}
+
+impl TaskSpec {
+    /// Every setting at its default.
+    pub const DEFAULT: Self = Self {
+        also: &[],
+        retries: RETRIES,
+        backoff: Backoff::DEFAULT,
+        timeout: TIMEOUT,
+        blocking: false,
+    };
 }
 
 /// What a handler returns.

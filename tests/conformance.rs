@@ -15,6 +15,17 @@ macro_rules! on_every_engine {
                 }
             )*
         }
+        #[cfg(feature = "redis")]
+        mod redis {
+            $(
+                #[tokio::test]
+                async fn $fact() {
+                    let bench = crate::conformance::bench::Bench::on(crate::conformance::redis_engine::redis().await);
+                    super::$fact(&bench).await;
+                    bench.nothing_is_left().await;
+                }
+            )*
+        }
     };
 }
 
@@ -22,6 +33,8 @@ mod conformance {
     pub mod bench;
     pub mod draft;
     pub mod engine;
+    #[cfg(feature = "redis")]
+    pub mod redis_engine;
     pub mod worker;
 
     mod claim;
@@ -38,3 +51,5 @@ mod conformance {
     mod wake;
     mod watch;
 }
+
+mod support;

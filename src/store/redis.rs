@@ -1,1 +1,410 @@
-//! The Redis engine.
+//! The Redis engine: Redis 6.2 or newer, or Valkey. One namespace is one hash tag is one slot.
+
+mod connection;
+mod enqueue;
+mod keys;
+mod lanes;
+mod leases;
+mod log;
+mod pushes;
+mod script;
+mod turn;
+mod view;
+mod wire;
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use redis::{Cmd, Value};
+use tokio::sync::mpsc;
+
+use crate::error::Error;
+use crate::limits::LANE_KEPT;
+use crate::names::{JobId, LockKey, Namespace, OwnerToken, ProcessId, QueueName, UniqueKey};
+use crate::store::Store;
+use crate::store::lease::{AcquireAnswer, ReleaseAnswer, Renewal, RenewalAnswer};
+use crate::store::new_job::{Accepted, NewJob};
+use crate::store::settle::{Settle, SettleAnswer};
+use crate::store::turn::{Turn, TurnReply};
+use crate::store::view::{AttemptEntry, CancelAnswer, Census, DeleteAnswer, JobView, Push, RetryAnswer, WatchAnswer, WorkerCard};
+use connection::{ANSWER_TIMEOUT, Address, Arguments, Link, Pause};
+use keys::Keys;
+use lanes::Lanes;
+use leases::FirstSent;
+use script::{Name, Scripts};
+
+/// Version of the layout of keys and formats.
+const LAYOUT: u32 = 1;
+/// The oldest server that has what the scripts use.
+const SERVER_MIN: (u32, u32) = (6, 2);
+/// How often a producer's lanes get their lifetime again.
+const LANES_REFRESH: Duration = Duration::from_secs(LANE_KEPT.as_secs() / 10);
+
+/// A namespace on a Redis server.
+#[derive(Debug)]
+pub struct RedisStore {
+    address: Address,
+    keys: Keys,
+    scripts: Scripts,
+    commands: Link,
+    watchdog: Link,
+    /// The blocking connection of each worker; taken while in use, so that dropping the wait closes it.
+    waiting: Mutex<HashMap<ProcessId, redis::aio::MultiplexedConnection>>,
+    lanes: Lanes,
+    refreshed: Mutex<HashMap<ProcessId, Instant>>,
+    first_sent: FirstSent,
+    test_clock: bool,
+}
+
+impl RedisStore {
+    /// Connects to a server and checks that it can be used.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a bad URL, [`Error::Unreachable`] when nobody answers, [`Error::Refused`] for a wrong password, a missing
+    /// right or a server older than 6.2.
+    ///
+    /// # Redis
+    /// One connection, `INFO server`.
+    pub async fn connect(url: &str, namespace: &Namespace) -> Result<Self, Error> {
+        Self::open(url, namespace, false).await
+    }
+
+    /// Connects with a clock that stands still and moves only by [`Store::advance`], for tests.
+    pub async fn connect_with_test_clock(url: &str, namespace: &Namespace) -> Result<Self, Error> {
+        Self::open(url, namespace, true).await
+    }
+
+    async fn open(url: &str, namespace: &Namespace, test_clock: bool) -> Result<Self, Error> {
+        let address = Address::parse(url)?;
+        let keys = Keys::new(namespace);
+        let store = Self {
+            commands: Link::new(address.clone(), ANSWER_TIMEOUT),
+            watchdog: Link::new(address.clone(), ANSWER_TIMEOUT),
+            address,
+            scripts: Scripts::assemble(keys.prefix(), test_clock),
+            keys,
+            waiting: Mutex::default(),
+            lanes: Lanes::default(),
+            refreshed: Mutex::default(),
+            first_sent: FirstSent::default(),
+            test_clock,
+        };
+        store.check_server().await?;
+        Ok(store)
+    }
+
+    /// Names the scripts and their digests, for whoever reads `SLOWLOG` or counts commands.
+    pub fn scripts(&self) -> Vec<(&'static str, String)> {
+        self.scripts.list()
+    }
+
+    async fn check_server(&self) -> Result<(), Error> {
+        let mut command = Cmd::new();
+        command.arg("INFO").arg("server");
+        let value = self.commands.send(&command, || ()).await.map_err(|fault| match fault {
+            // nothing was asked for that could matter twice
+            connection::Fault::Unknown(cause) => connection::Fault::Unsent(cause).into_error(self.action("connect")),
+            fault => fault.into_error(self.action("connect")),
+        })?;
+        let info: String = redis::from_redis_value(value).unwrap_or_default();
+        let version = info
+            .lines()
+            .find_map(|line| line.strip_prefix("redis_version:"))
+            .unwrap_or_default()
+            .trim()
+            .to_owned();
+        let mut parts = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
+        let found = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
+        if found < SERVER_MIN {
+            return Err(Error::Refused {
+                action: self.action("connect"),
+                code: "version".into(),
+                advice: format!("the server is Redis {version}; use 6.2 or newer (or Valkey)"),
+            });
+        }
+        Ok(())
+    }
+
+    /// An action for an error: what, and where without secrets.
+    fn action(&self, what: &str) -> String {
+        format!("{what} on {}", self.address.shown)
+    }
+
+    /// Whether the lanes of a producer get their lifetime again with this batch.
+    fn refresh_lanes(&self, process: &ProcessId) -> bool {
+        let mut refreshed = self.refreshed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        match refreshed.get(process) {
+            Some(at) if at.elapsed() < LANES_REFRESH => false,
+            _ => {
+                refreshed.insert(process.clone(), Instant::now());
+                true
+            }
+        }
+    }
+
+    async fn word(&self, name: Name, arguments: &[&[u8]], what: &str) -> Result<String, Error> {
+        let mut a = Arguments::default();
+        for argument in arguments {
+            a.push(argument);
+        }
+        let value = self.patiently(name, &a, what).await?;
+        redis::from_redis_value(value).map_err(|e| Error::Internal {
+            what: format!("{what}: {e}"),
+        })
+    }
+
+    async fn heartbeat_script(&self, worker: &ProcessId, card: &str, remove: bool) -> Result<usize, Error> {
+        let mut a = Arguments::default();
+        a.push(worker.as_str()).push(card).push(if remove { "1" } else { "0" });
+        match self.patiently(Name::Heartbeat, &a, "heartbeat").await? {
+            Value::Int(n) => Ok(n.max(0) as usize),
+            other => Err(Error::Internal {
+                what: format!("the heartbeat script answered {other:?}"),
+            }),
+        }
+    }
+
+    fn take_waiting(&self, worker: &ProcessId) -> Option<redis::aio::MultiplexedConnection> {
+        self.waiting
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .remove(worker)
+    }
+
+    fn keep_waiting(&self, worker: &ProcessId, connection: redis::aio::MultiplexedConnection) {
+        self.waiting
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .insert(worker.clone(), connection);
+    }
+}
+
+fn card_json(card: &WorkerCard) -> String {
+    serde_json::json!({
+        "labels": card.labels.iter().cloned().collect::<HashMap<_, _>>(),
+        "queues": card.queues.iter().map(QueueName::as_str).collect::<Vec<_>>(),
+        "concurrency": card.concurrency,
+        "running": card.running,
+    })
+    .to_string()
+}
+
+#[async_trait]
+impl Store for RedisStore {
+    fn describe(&self) -> String {
+        self.address.shown.clone()
+    }
+
+    async fn enqueue(&self, process: &ProcessId, jobs: Vec<NewJob>) -> Result<Vec<Accepted>, Error> {
+        self.run_enqueue(process, jobs).await
+    }
+
+    async fn job(&self, id: JobId) -> Result<Option<JobView>, Error> {
+        self.run_job(id).await
+    }
+
+    async fn unique_holder(&self, key: &UniqueKey) -> Result<Option<JobId>, Error> {
+        self.run_unique_holder(key).await
+    }
+
+    async fn cancel(&self, id: JobId) -> Result<CancelAnswer, Error> {
+        Ok(
+            match self
+                .word(Name::Cancel, &[&id.encode()], &format!("cancel job {id}"))
+                .await?
+                .as_str()
+            {
+                "cancelled" => CancelAnswer::Cancelled,
+                "requested" => CancelAnswer::Requested,
+                _ => CancelAnswer::TooLate,
+            },
+        )
+    }
+
+    async fn delete(&self, id: JobId) -> Result<DeleteAnswer, Error> {
+        Ok(
+            match self
+                .word(Name::Delete, &[&id.encode()], &format!("delete job {id}"))
+                .await?
+                .as_str()
+            {
+                "deleted" => DeleteAnswer::Deleted,
+                "requested" => DeleteAnswer::Requested,
+                _ => DeleteAnswer::TooLate,
+            },
+        )
+    }
+
+    async fn retry(&self, id: JobId) -> Result<RetryAnswer, Error> {
+        let answer = self.word(Name::Retry, &[&id.encode()], &format!("retry job {id}")).await?;
+        Ok(match answer.as_str() {
+            "ready" => RetryAnswer::Ready,
+            "not_needed" => RetryAnswer::NotNeeded,
+            other => match other.strip_prefix('C').and_then(|holder| JobId::decode(holder.as_bytes())) {
+                Some(holder) => RetryAnswer::Conflict(holder),
+                None => RetryAnswer::TooLate,
+            },
+        })
+    }
+
+    async fn watch(&self, id: JobId, process: &ProcessId) -> Result<WatchAnswer, Error> {
+        let answer = self
+            .word(
+                Name::Watch,
+                &[&id.encode(), process.as_str().as_bytes(), b"1"],
+                &format!("watch job {id}"),
+            )
+            .await?;
+        Ok(match answer.as_str() {
+            "watching" => WatchAnswer::Watching,
+            "gone" => WatchAnswer::Gone,
+            other => WatchAnswer::Dead(wire::death_of(other.as_bytes().get(1).copied())),
+        })
+    }
+
+    async fn unwatch(&self, id: JobId, process: &ProcessId) -> Result<(), Error> {
+        self.word(
+            Name::Watch,
+            &[&id.encode(), process.as_str().as_bytes(), b"0"],
+            &format!("unwatch job {id}"),
+        )
+        .await
+        .map(|_| ())
+    }
+
+    async fn pushes(&self, process: &ProcessId) -> Result<mpsc::Receiver<Push>, Error> {
+        let subscribing = pushes::subscribe(self.address.clone(), self.keys.push(process));
+        subscribing.await.map_err(|fault| fault.into_error(self.action("subscribe")))
+    }
+
+    async fn close(&self, process: &ProcessId) -> Result<(), Error> {
+        self.lanes.forget(process);
+        let mut command = Cmd::new();
+        command.arg("DEL").arg(self.keys.lanes(process));
+        self.read(&command, "close").await.map(|_| ())
+    }
+
+    async fn register(&self, card: &WorkerCard) -> Result<(), Error> {
+        let mut a = Arguments::default();
+        a.int(LAYOUT.into());
+        for (task, line) in &card.tasks {
+            a.push(task).push(line);
+        }
+        let value = self.patiently(Name::Register, &a, "register a worker").await?;
+        let found: u32 = redis::from_redis_value::<String>(value)
+            .ok()
+            .and_then(|v| v.parse().ok())
+            .unwrap_or(LAYOUT);
+        if found > LAYOUT {
+            return Err(Error::Refused {
+                action: self.action("register a worker"),
+                code: "layout".into(),
+                advice: format!("the namespace has layout {found}, this release knows layout {LAYOUT}: use the newer release"),
+            });
+        }
+        self.heartbeat(card).await.map(|_| ())
+    }
+
+    async fn heartbeat(&self, card: &WorkerCard) -> Result<usize, Error> {
+        self.heartbeat_script(&card.worker, &card_json(card), false).await
+    }
+
+    async fn deregister(&self, worker: &ProcessId) -> Result<(), Error> {
+        drop(self.take_waiting(worker));
+        self.lanes.forget_slots(worker);
+        self.heartbeat_script(worker, "", true).await.map(|_| ())
+    }
+
+    async fn turn(&self, worker: &ProcessId, slot: usize, turn: Turn) -> Result<TurnReply, Error> {
+        self.run_turn(worker, slot, turn).await
+    }
+
+    async fn wake(&self, worker: &ProcessId, queues: &[QueueName], patience: Duration) -> Result<Vec<QueueName>, Error> {
+        let mut connection = match self.take_waiting(worker) {
+            Some(connection) => connection,
+            None => match self.address.connect(None).await {
+                Ok(connection) => connection,
+                Err(fault) => {
+                    tracing::debug!(?fault, "wake connection not there yet");
+                    Pause::new().wait().await;
+                    return Ok(Vec::new());
+                }
+            },
+        };
+        let mut command = Cmd::new();
+        command.arg("BLPOP");
+        for queue in queues {
+            command.arg(self.keys.wake(queue));
+        }
+        command.arg(patience.as_secs_f64().max(0.01));
+        // the server answers after `patience`; a server that says nothing for longer is gone
+        match tokio::time::timeout(patience + ANSWER_TIMEOUT, connection.send_packed_command(&command)).await {
+            Ok(Ok(value)) => {
+                self.keep_waiting(worker, connection);
+                let popped: Option<(String, String)> = redis::from_redis_value(value).unwrap_or_default();
+                Ok(popped.and_then(|(key, _)| self.keys.woken(&key)).into_iter().collect())
+            }
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "wake connection lost");
+                Pause::new().wait().await;
+                Ok(Vec::new())
+            }
+            Err(_) => Ok(Vec::new()),
+        }
+    }
+
+    async fn renew(&self, renewals: Vec<Renewal>) -> Result<Vec<RenewalAnswer>, Error> {
+        self.run_renew(renewals).await
+    }
+
+    async fn surrender(&self, settle: Settle) -> Result<SettleAnswer, Error> {
+        self.run_surrender(settle).await
+    }
+
+    async fn acquire(&self, key: &LockKey, token: &OwnerToken, ttl: Duration) -> Result<AcquireAnswer, Error> {
+        self.run_acquire(key, token, ttl).await
+    }
+
+    async fn release(&self, key: &LockKey, token: &OwnerToken) -> Result<ReleaseAnswer, Error> {
+        self.run_release(key, token).await
+    }
+
+    async fn pause(&self, queue: &QueueName) -> Result<(), Error> {
+        let mut a = Arguments::default();
+        a.push(queue.as_str()).push("1");
+        self.patiently(Name::Pause, &a, &format!("pause queue {queue}")).await.map(|_| ())
+    }
+
+    async fn resume(&self, queue: &QueueName) -> Result<(), Error> {
+        let mut a = Arguments::default();
+        a.push(queue.as_str()).push("0");
+        self.patiently(Name::Pause, &a, &format!("resume queue {queue}")).await.map(|_| ())
+    }
+
+    async fn census(&self) -> Result<Census, Error> {
+        self.run_census().await
+    }
+
+    async fn attempts(&self, after: u64, limit: usize) -> Result<Vec<AttemptEntry>, Error> {
+        self.run_attempts(after, limit).await
+    }
+
+    async fn keys(&self) -> Result<Vec<(String, u64)>, Error> {
+        self.run_keys().await
+    }
+
+    async fn advance(&self, by: Duration) -> Result<(), Error> {
+        if !self.test_clock {
+            return Err(Error::Refused {
+                action: self.action("advance the clock"),
+                code: "clock".into(),
+                advice: "open the store with a test clock".into(),
+            });
+        }
+        let mut a = Arguments::default();
+        a.int(wire::millis(by));
+        self.patiently(Name::Advance, &a, "advance the clock").await.map(|_| ())
+    }
+}

@@ -105,7 +105,7 @@ async fn a_paused_queue_is_not_looked_at(bench: &Bench) {
     assert_eq!(worker.claim_one().await.id, waiting);
 }
 
-async fn tokens_name_worker_and_slot_and_grow_and_fences_grow(bench: &Bench) {
+async fn tokens_name_worker_and_lane_and_grow_and_fences_grow(bench: &Bench) {
     let worker = bench.worker();
     let mut fences = Vec::new();
     let mut numbers = Vec::new();
@@ -113,12 +113,9 @@ async fn tokens_name_worker_and_slot_and_grow_and_fences_grow(bench: &Bench) {
         bench.put(job()).await;
         bench.put(job()).await;
         for held in worker.claim(2).await {
-            let number = held
-                .token
-                .as_str()
-                .strip_prefix(&format!("{}.0.", worker.id))
-                .map(str::parse::<u64>);
-            numbers.push(number.expect("worker and slot").expect("a number"));
+            let rest = held.token.as_str().strip_prefix(&format!("{}.", worker.id)).expect("the worker");
+            let (_lane, number) = rest.split_once('.').expect("a lane");
+            numbers.push(number.parse::<u64>().expect("a number"));
             fences.push(held.fence);
             worker.done(&held).await;
         }
@@ -194,7 +191,7 @@ on_every_engine!(
     a_list_that_had_as_many_as_asked_may_have_more_though_none_was_claimed,
     one_claim_fills_up_from_list_to_list,
     a_paused_queue_is_not_looked_at,
-    tokens_name_worker_and_slot_and_grow_and_fences_grow,
+    tokens_name_worker_and_lane_and_grow_and_fences_grow,
     a_job_that_cannot_be_read_is_delivered_alone_and_buried_alone,
     a_lock_key_that_holds_something_else_hurts_only_its_own_jobs,
     what_is_claimed_twice_in_a_row_is_never_the_same_job,

@@ -1,7 +1,8 @@
 //! The attempts log: every attempt once.
 
 use linchpin::limits::ATTEMPTS_KEPT;
-use linchpin::store::settle::{Outcome, SettleAnswer, Verdict};
+use linchpin::names::JobId;
+use linchpin::store::settle::{Outcome, Settle, SettleAnswer, Verdict};
 use linchpin::store::turn::Turn;
 
 use super::bench::Bench;
@@ -95,8 +96,12 @@ async fn the_log_is_capped(bench: &Bench) {
     let held = worker.claim_one().await;
     let mut stranger = held.settle(Verdict::Done);
     stranger.token = strange_token();
+    let strangers = (0..100).map(|_| Settle {
+        id: JobId::random(),
+        ..stranger.clone()
+    });
     let turn = Turn {
-        settles: vec![stranger; 100],
+        settles: strangers.collect(),
         ..wants(0, &[])
     };
     for _ in 0..ATTEMPTS_KEPT / 100 + 5 {

@@ -1,0 +1,277 @@
+//! The locks an attempt takes besides those of its task.
+//!
+//! One token per outermost acquisition; re-entry is counted here and never in the store. A hold whose guards were all dropped
+//! stays until the attempt is settled, and may be entered again meanwhile; one that is being released is gone for good.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::attempt::{Attempt, Phase};
+use crate::clock::LeaseInstant;
+use crate::error::Error;
+use crate::limits::{lock_ttl, margin};
+use crate::names::{Fence, LockKey, OwnerToken};
+use crate::store::lease::{AcquireAnswer, ReleaseAnswer};
+
+/// First wait before a release whose outcome is unknown is sent again; it doubles.
+const RELEASE_AGAIN: Duration = Duration::from_millis(50);
+
+/// A lock held by an attempt. Dropping it keeps the lock until the attempt is settled; [`HeldLock::release`] frees it now.
+#[must_use = "the lock stays held until the attempt is settled"]
+#[derive(Debug)]
+pub struct HeldLock {
+    attempt: Attempt,
+    key: LockKey,
+    fence: Fence,
+    /// Counted among the attempt's nested holds; the task's own locks are not.
+    nested: bool,
+    left: bool,
+}
+
+/// The nested holds of one attempt.
+#[derive(Default)]
+pub(crate) struct Holds {
+    /// One acquisition or release at a time, so that a key is never asked for twice.
+    gate: tokio::sync::Mutex<()>,
+    list: Mutex<List>,
+    /// Grows before each release: what a renewal found missing then may have been released.
+    releases: AtomicU64,
+}
+
+#[derive(Default)]
+struct List {
+    closed: bool,
+    holds: Vec<Hold>,
+}
+
+struct Hold {
+    key: LockKey,
+    token: OwnerToken,
+    fence: Fence,
+    valid_until: LeaseInstant,
+    guards: u32,
+}
+
+impl Holds {
+    fn list(&self) -> MutexGuard<'_, List> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The earliest of `claim` and the holds' own ends.
+    pub(super) fn valid_until(&self, claim: LeaseInstant) -> LeaseInstant {
+        self.list().holds.iter().map(|hold| hold.valid_until).fold(claim, LeaseInstant::min)
+    }
+
+    /// What a renewal has to name, and the count of releases at this time.
+    pub(crate) fn named(&self) -> (Vec<(LockKey, OwnerToken)>, u64) {
+        let list = self.list();
+        let held = list.holds.iter().map(|hold| (hold.key.clone(), hold.token.clone())).collect();
+        (held, self.releases())
+    }
+
+    pub(crate) fn releases(&self) -> u64 {
+        self.releases.load(Ordering::Acquire)
+    }
+
+    /// A renewal that named these was acknowledged.
+    pub(crate) fn renewed(&self, named: &[(LockKey, OwnerToken)], valid_until: LeaseInstant) {
+        for hold in &mut self.list().holds {
+            if named.iter().any(|(_, token)| *token == hold.token) {
+                hold.valid_until = hold.valid_until.max(valid_until);
+            }
+        }
+    }
+
+    pub(super) fn close(&self) -> Vec<(LockKey, OwnerToken)> {
+        let mut list = self.list();
+        list.closed = true;
+        list.holds.drain(..).map(|hold| (hold.key, hold.token)).collect()
+    }
+
+    /// Enters a hold of this key again; `None` when there is none.
+    fn enter(&self, key: &LockKey) -> Option<Result<Fence, ()>> {
+        let mut list = self.list();
+        let hold = list.holds.iter_mut().find(|hold| hold.key == *key)?;
+        if hold.valid_until.passed() {
+            return Some(Err(()));
+        }
+        hold.guards += 1;
+        Some(Ok(hold.fence))
+    }
+
+    /// A guard was dropped without release.
+    fn abandon(&self, key: &LockKey) {
+        if let Some(hold) = self.list().holds.iter_mut().find(|hold| hold.key == *key) {
+            hold.guards = hold.guards.saturating_sub(1);
+        }
+    }
+
+    /// A guard is released: the hold, when it was the last guard. It is not renewed any more.
+    fn leave(&self, key: &LockKey) -> Option<Hold> {
+        let mut list = self.list();
+        let at = list.holds.iter().position(|hold| hold.key == *key)?;
+        let hold = &mut list.holds[at];
+        hold.guards = hold.guards.saturating_sub(1);
+        if hold.guards > 0 {
+            return None;
+        }
+        self.releases.fetch_add(1, Ordering::AcqRel);
+        Some(list.holds.swap_remove(at))
+    }
+}
+
+fn lost(key: &LockKey) -> Error {
+    Error::Lost {
+        action: format!("lock `{key}`"),
+    }
+}
+
+/// Takes or re-enters a lock.
+pub(super) async fn take(attempt: &Attempt, key: LockKey) -> Result<HeldLock, Error> {
+    let state = attempt.state();
+    if state.phase() != Phase::Running || attempt.claim().valid_until().passed() || state.stop_cause() == Some(super::StopCause::LeaseLost)
+    {
+        return Err(lost(&key));
+    }
+    if state.locks().contains(&key) {
+        return Ok(HeldLock::new(attempt, key, attempt.fence(), false));
+    }
+    let holds = state.holds_or_new();
+    let _gate = holds.gate.lock().await;
+    if let Some(entered) = holds.enter(&key) {
+        let fence = entered.map_err(|()| lost(&key))?;
+        return Ok(HeldLock::new(attempt, key, fence, true));
+    }
+    acquire(attempt, &key).await?;
+    match holds.enter(&key) {
+        Some(Ok(fence)) => Ok(HeldLock::new(attempt, key, fence, true)),
+        Some(Err(())) | None => Err(lost(&key)),
+    }
+}
+
+/// Takes a free lock and adds it to the attempt's holds. The work is a task of its own, so that dropping this leaves no lock
+/// that nobody knows of.
+async fn acquire(attempt: &Attempt, key: &LockKey) -> Result<(), Error> {
+    let shop = attempt.shop().clone();
+    let token = shop.nested_token();
+    let Some(store) = shop.store.clone() else {
+        let fence = Fence(shop.next_nested());
+        adopt(attempt, key, token, fence, LeaseInstant::now());
+        return Ok(());
+    };
+    let attempt = attempt.clone();
+    let key = key.clone();
+    let acquiring = tokio::spawn(async move {
+        match store.acquire(&key, &token, lock_ttl(shop.lease)).await {
+            Ok(AcquireAnswer::Acquired { fence, sent_at }) => {
+                if adopt(&attempt, &key, token.clone(), fence, sent_at) {
+                    return Ok(());
+                }
+                let _ = store.release(&key, &token).await;
+                Err(lost(&key))
+            }
+            Ok(AcquireAnswer::Busy) => Err(Error::Busy { key }),
+            Err(error) => {
+                let _ = store.release(&key, &token).await;
+                Err(error)
+            }
+        }
+    });
+    acquiring.await.unwrap_or_else(|ended| {
+        Err(Error::Internal {
+            what: format!("taking a lock ended early: {ended}"),
+        })
+    })
+}
+
+/// Adds a hold, unless the attempt has ended or the hold came too late.
+fn adopt(attempt: &Attempt, key: &LockKey, token: OwnerToken, fence: Fence, sent_at: LeaseInstant) -> bool {
+    let lease = attempt.shop().lease;
+    let valid_until = sent_at.plus(lease - margin(lease));
+    let mut list = attempt.state().holds_or_new().list();
+    if list.closed || attempt.state().phase() != Phase::Running || valid_until.passed() {
+        return false;
+    }
+    list.holds.push(Hold {
+        key: key.clone(),
+        token,
+        fence,
+        valid_until,
+        guards: 0,
+    });
+    true
+}
+
+impl HeldLock {
+    fn new(attempt: &Attempt, key: LockKey, fence: Fence, nested: bool) -> Self {
+        Self {
+            attempt: attempt.clone(),
+            key,
+            fence,
+            nested,
+            left: false,
+        }
+    }
+
+    /// The lock's key.
+    pub fn key(&self) -> &LockKey {
+        &self.key
+    }
+
+    /// The fencing token: of the acquisition, or of the attempt for a lock of its task.
+    pub fn fence(&self) -> Fence {
+        self.fence
+    }
+
+    /// Frees the lock when this was the last guard of the attempt for it; the task's own locks are freed by its settle.
+    ///
+    /// # Errors
+    /// [`Error::Lost`] when it was not held any more; [`Error::Unreachable`] when the release could not be sent (it is tried
+    /// until the hold ends by itself).
+    ///
+    /// # Cancel safety
+    /// Cancel safe: the release goes on.
+    pub async fn release(mut self) -> Result<(), Error> {
+        let attempt = self.attempt.clone();
+        let Some(holds) = attempt.state().holds().filter(|_| self.nested) else {
+            return Ok(());
+        };
+        let _gate = holds.gate.lock().await;
+        self.left = true;
+        let Some(hold) = holds.leave(&self.key) else {
+            return Ok(());
+        };
+        let Some(store) = attempt.shop().store.clone() else {
+            return Ok(());
+        };
+        let releasing = tokio::spawn(async move {
+            let mut wait = RELEASE_AGAIN;
+            loop {
+                match store.release(&hold.key, &hold.token).await {
+                    Ok(ReleaseAnswer::Released) => return Ok(()),
+                    Ok(ReleaseAnswer::NotHeld) => return Err(lost(&hold.key)),
+                    Err(error) if hold.valid_until.remaining() < wait => return Err(error),
+                    Err(_) => tokio::time::sleep(wait).await,
+                }
+                wait *= 2;
+            }
+        });
+        releasing.await.unwrap_or_else(|ended| {
+            Err(Error::Internal {
+                what: format!("releasing a lock ended early: {ended}"),
+            })
+        })
+    }
+}
+
+impl Drop for HeldLock {
+    fn drop(&mut self) {
+        if self.nested
+            && !self.left
+            && let Some(holds) = self.attempt.state().holds()
+        {
+            holds.abandon(&self.key);
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Enqueue on Redis: one batch, one trip, and a resend that never makes a second job.
+
+use std::time::{Instant, SystemTime};
+
+use redis::Value;
+
+use super::RedisStore;
+use super::connection::{Arguments, Fault, Pause};
+use super::lanes::Lane;
+use super::script::Name;
+use super::wire::{lock_spec, millis, write_job};
+use crate::error::{Error, Invalid};
+use crate::limits::{ENQUEUE_BATCH_MAX, RESEND_DEADLINE};
+use crate::names::{JobId, ProcessId};
+use crate::store::new_job::{Accepted, Due, NewJob};
+
+/// How long an enqueue that could not even be sent is tried.
+const CONNECT_PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
+const RESEND: usize = 4;
+
+impl RedisStore {
+    pub(super) async fn run_enqueue(&self, process: &ProcessId, jobs: Vec<NewJob>) -> Result<Vec<Accepted>, Error> {
+        if jobs.is_empty() {
+            return Ok(Vec::new());
+        }
+        if jobs.len() > ENQUEUE_BATCH_MAX {
+            return Err(Invalid::new("batch", jobs.len(), format!("at most {ENQUEUE_BATCH_MAX} jobs")).into());
+        }
+        let action = || self.action(&format!("enqueue {} job(s)", jobs.len()));
+        let unknown = || Error::Unknown {
+            action: action(),
+            ids: jobs.iter().map(|job| job.id).collect(),
+        };
+        let script = self.scripts.script(Name::Enqueue);
+        let begun = Instant::now();
+        let mut lane = self.lanes.take(process);
+        let mut sent = false;
+        lane.number += 1;
+        let mut arguments = arguments(process, lane, self.refresh_lanes(process), &jobs);
+        let mut pause = Pause::new();
+        loop {
+            match self.commands.run(script, self.keys.prefix(), &arguments, || ()).await {
+                Ok(value) => match answers(&value, &jobs) {
+                    Some(accepted) => {
+                        self.lanes.give_back(process, lane);
+                        return Ok(accepted);
+                    }
+                    None if sent => return Err(unknown()),
+                    None => {
+                        // a first sending that the lane did not take was not applied
+                        lane = self.lanes.fresh();
+                        lane.number = 1;
+                        arguments = self::arguments(process, lane, true, &jobs);
+                        if begun.elapsed() > CONNECT_PATIENCE {
+                            return Err(Error::Internal {
+                                what: format!("{}: the script answered {value:?}", action()),
+                            });
+                        }
+                    }
+                },
+                Err(Fault::Unknown(cause)) => {
+                    if begun.elapsed() > RESEND_DEADLINE {
+                        return Err(unknown());
+                    }
+                    tracing::debug!(cause, "enqueue unanswered, sending again");
+                    sent = true;
+                    arguments.replace(RESEND, b"1");
+                }
+                Err(Fault::Unsent(_) | Fault::Later { .. }) if sent && begun.elapsed() <= RESEND_DEADLINE => {}
+                Err(Fault::Later { code, .. }) if code != "OOM" && code != "MISCONF" && begun.elapsed() <= CONNECT_PATIENCE => {}
+                Err(Fault::Unsent(_)) if begun.elapsed() <= CONNECT_PATIENCE => {}
+                Err(_) if sent => return Err(unknown()),
+                Err(fault) => {
+                    lane.number -= 1;
+                    self.lanes.give_back(process, lane);
+                    return Err(fault.into_error(action()));
+                }
+            }
+            pause.wait().await;
+        }
+    }
+}
+
+/// The answers in the script's reply; `None` when the lane did not take it.
+fn answers(value: &Value, jobs: &[NewJob]) -> Option<Vec<Accepted>> {
+    let Value::BulkString(mut text) = value.clone() else { return None };
+    if text == b"n" {
+        return Some(vec![Accepted::New; jobs.len()]);
+    }
+    if text.first() == Some(&b'!') {
+        return None;
+    }
+    let mut accepted = Vec::with_capacity(jobs.len());
+    let mut rest = text.as_mut_slice();
+    while let Some((letter, tail)) = rest.split_first_mut() {
+        if *letter == b'N' {
+            accepted.push(Accepted::New);
+            rest = tail;
+            continue;
+        }
+        let (id, tail) = tail.split_at_mut_checked(JobId::LEN)?;
+        let id = JobId::decode(id)?;
+        accepted.push(if *letter == b'E' {
+            Accepted::Existing(id)
+        } else {
+            Accepted::Conflict(id)
+        });
+        rest = tail;
+    }
+    (accepted.len() == jobs.len()).then_some(accepted)
+}
+
+fn is_plain(job: &NewJob) -> bool {
+    job.due == Due::Now && job.unique.is_none() && job.header.expires_in.is_none()
+}
+
+/// The arguments of enqueue.lua, in its order.
+fn arguments(process: &ProcessId, lane: Lane, refresh: bool, jobs: &[NewJob]) -> Arguments {
+    let first = &jobs[0].header;
+    let one_list = |job: &NewJob| job.header.queue == first.queue && job.header.priority == first.priority;
+    let plain = jobs.iter().all(|job| is_plain(job) && one_list(job));
+    let written: Vec<_> = jobs.iter().map(write_job).collect();
+    let apart = written.iter().filter(|w| w.apart.is_some()).count();
+    let mut a = Arguments::with_capacity(10 + 4 * jobs.len(), jobs.len() * 300);
+    a.push(process.as_str())
+        .int(lane.lane.into())
+        .int(lane.number)
+        .push(format!("{}|", lane.number - 1))
+        .push("0");
+    a.push(if refresh { "1" } else { "0" }).int(jobs.len() as u64);
+    match plain {
+        true => a.push(first.queue.as_str()).push(first.priority.digit().to_string()),
+        false => a.push("").push(""),
+    };
+    a.int(apart as u64);
+    for (job, written) in jobs.iter().zip(&written) {
+        a.push(job.id.encode()).push(&written.value);
+    }
+    let mut line = Vec::with_capacity(64);
+    for job in jobs {
+        line.clear();
+        if !plain {
+            line.push(job.header.priority.digit() as u8);
+            line.extend_from_slice(job.header.queue.as_str().as_bytes());
+            line.push(b'|');
+        }
+        line.extend_from_slice(&job.id.encode());
+        if !job.header.locks.is_empty() {
+            line.push(b'|');
+            line.extend_from_slice(lock_spec(&job.header.locks).as_bytes());
+        }
+        a.push(&line);
+    }
+    if !plain {
+        for job in jobs {
+            a.push(extra(job));
+        }
+    }
+    for (job, written) in jobs.iter().zip(&written) {
+        if let Some(body) = &written.apart {
+            a.push(job.id.encode()).push(body);
+        }
+    }
+    a
+}
+
+fn extra(job: &NewJob) -> String {
+    let due = match job.due {
+        Due::Now => String::new(),
+        Due::After(delay) => format!("+{}", millis(delay)),
+        Due::At(at) => format!("={}", at.duration_since(SystemTime::UNIX_EPOCH).map(millis).unwrap_or(0)),
+    };
+    let expires = job.header.expires_in.map(|d| millis(d).to_string()).unwrap_or_default();
+    let Some(unique) = &job.unique else {
+        return format!("{due};;;{expires};");
+    };
+    let digest: String = unique.digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let kept = unique.kept_for.map(|d| millis(d).to_string()).unwrap_or_default();
+    format!("{due};{digest};{kept};{expires};{}", unique.key.wire())
+}

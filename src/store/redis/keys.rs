@@ -1,0 +1,68 @@
+//! Key names: the only place in Rust that builds them. Scripts get the prefix and make the rest (`lua/prelude.lua`).
+
+use crate::names::{Namespace, ProcessId, QueueName};
+
+/// The keys of one namespace; all share its hash tag, hence one slot.
+#[derive(Debug, Clone)]
+pub(super) struct Keys {
+    prefix: String,
+}
+
+impl Keys {
+    pub(super) fn new(namespace: &Namespace) -> Self {
+        Self {
+            prefix: format!("{{{namespace}}}:"),
+        }
+    }
+
+    /// `{namespace}:`
+    pub(super) fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// The list that holds a queue's mark.
+    pub(super) fn wake(&self, queue: &QueueName) -> String {
+        format!("{}wake:{queue}", self.prefix)
+    }
+
+    /// The queue whose mark stands under a key.
+    pub(super) fn woken(&self, key: &str) -> Option<QueueName> {
+        QueueName::new(key.strip_prefix(&self.prefix)?.strip_prefix("wake:")?).ok()
+    }
+
+    /// The one channel of a process.
+    pub(super) fn push(&self, process: &ProcessId) -> String {
+        format!("{}push:{process}", self.prefix)
+    }
+
+    /// The attempts log.
+    pub(super) fn attempts(&self) -> String {
+        format!("{}attempts", self.prefix)
+    }
+
+    /// Bodies read after a claim.
+    pub(super) fn bodies(&self) -> String {
+        format!("{}bodies", self.prefix)
+    }
+
+    /// The lanes of a process that is no worker.
+    pub(super) fn lanes(&self, process: &ProcessId) -> String {
+        format!("{}lanes:{process}", self.prefix)
+    }
+
+    /// A unique key's row.
+    pub(super) fn unique(&self, wire: &str) -> String {
+        format!("{}unique:{wire}", self.prefix)
+    }
+
+    /// Matches every key of the namespace, escaped for `SCAN`.
+    pub(super) fn everything(&self) -> String {
+        format!("{}*", self.prefix.replace('[', "\\["))
+    }
+
+    /// The queue of a list `queue:<queue>:<priority>`.
+    pub(super) fn queue_of(&self, key: &str) -> Option<QueueName> {
+        let (queue, _priority) = key.strip_prefix(&self.prefix)?.strip_prefix("queue:")?.rsplit_once(':')?;
+        QueueName::new(queue).ok()
+    }
+}

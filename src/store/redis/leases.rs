@@ -1,0 +1,197 @@
+//! Renewing, surrendering and single locks on Redis.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use redis::Value;
+
+use super::RedisStore;
+use super::connection::{Arguments, Fault, Pause};
+use super::log;
+use super::script::Name;
+use super::turn::{SettleShape, push_settles};
+use super::wire::{lock_spec, millis};
+use crate::clock::LeaseInstant;
+use crate::error::Error;
+use crate::limits::{ATTEMPTS_KEPT, grace, lock_ttl};
+use crate::names::{Fence, LockKey, OwnerToken};
+use crate::store::lease::{AcquireAnswer, ReleaseAnswer, Renewal, RenewalAnswer, Renewed};
+use crate::store::settle::{Settle, SettleAnswer};
+
+/// Attempts named in one renewal script: keeps it under 5 ms.
+const RENEW_MAX: usize = 400;
+/// How long acquire and release are tried while the outcome is unknown or the store away.
+const LOCK_PATIENCE: Duration = Duration::from_secs(5);
+
+impl RedisStore {
+    pub(super) async fn run_renew(&self, renewals: Vec<Renewal>) -> Result<Vec<RenewalAnswer>, Error> {
+        let mut answers = Vec::with_capacity(renewals.len());
+        let mut rest = renewals.as_slice();
+        while !rest.is_empty() {
+            let mut attempts = 0;
+            let fits = |r: &&Renewal| {
+                attempts += r.attempts.len();
+                attempts <= RENEW_MAX
+            };
+            let n = rest.iter().take_while(fits).count().max(1);
+            answers.extend(self.renew_batch(&rest[..n]).await?);
+            rest = &rest[n..];
+        }
+        Ok(answers)
+    }
+
+    async fn renew_batch(&self, renewals: &[Renewal]) -> Result<Vec<RenewalAnswer>, Error> {
+        let mut a = Arguments::default();
+        a.int(renewals.len() as u64);
+        for renewal in renewals {
+            a.push(renewal.token.as_str())
+                .int(millis(renewal.lease + grace(renewal.lease)))
+                .int(millis(lock_ttl(renewal.lease)));
+            a.int(renewal.attempts.len() as u64);
+            for attempt in &renewal.attempts {
+                let mut nested = String::new();
+                for (key, token) in &attempt.nested {
+                    let _ = writeln!(nested, "{token}={}", key.wire());
+                }
+                a.push(attempt.id.encode()).push(lock_spec(&attempt.locks)).push(nested);
+            }
+        }
+        let mut sent_at = LeaseInstant::now();
+        let action = || self.action("renew");
+        // a third of the shortest lease: the next renewal has to get its chance before the deadline
+        let patience = renewals.iter().map(|r| r.lease / 3).min().unwrap_or(Duration::from_secs(1));
+        let script = self.scripts.script(Name::Renew);
+        let running = self.watchdog.run(script, self.keys.prefix(), &a, || sent_at = LeaseInstant::now());
+        let value = match tokio::time::timeout(patience, running).await {
+            Ok(result) => result.map_err(|fault| fault.into_error(action()))?,
+            Err(_) => {
+                self.watchdog.reset().await;
+                return Err(Error::Unknown {
+                    action: action(),
+                    ids: Vec::new(),
+                });
+            }
+        };
+        let Value::BulkString(letters) = value else {
+            return Err(Error::Internal {
+                what: "the reply of the renew script is malformed".into(),
+            });
+        };
+        let mut letters = letters.into_iter();
+        let mut answer = |renewal: &Renewal| {
+            let attempts = renewal.attempts.iter().map(|_| match letters.next() {
+                Some(b'R') => Renewed::Renewed,
+                Some(b'C') => Renewed::Cancelled,
+                _ => Renewed::Lost,
+            });
+            RenewalAnswer {
+                sent_at,
+                attempts: attempts.collect(),
+            }
+        };
+        Ok(renewals.iter().map(&mut answer).collect())
+    }
+
+    pub(super) async fn run_surrender(&self, settle: Settle) -> Result<SettleAnswer, Error> {
+        let settles = [settle];
+        let shape = SettleShape::of(&settles);
+        let mut a = Arguments::default();
+        let code = if shape.codes.is_empty() { "d" } else { shape.codes.as_str() };
+        a.push(log::pack(&settles))
+            .int(ATTEMPTS_KEPT)
+            .push(code)
+            .push(&shape.runs)
+            .push(if shape.locks { "1" } else { "0" });
+        a.push(&shape.nested).push(&shape.uniques);
+        push_settles(&mut a, &settles, shape.locks);
+        let running = self
+            .watchdog
+            .run(self.scripts.script(Name::Surrender), self.keys.prefix(), &a, || ());
+        match running.await.map_err(|fault| fault.into_error(self.action("surrender")))? {
+            Value::Int(1) => Ok(SettleAnswer::Accepted),
+            _ => Ok(SettleAnswer::Lost),
+        }
+    }
+
+    pub(super) async fn run_acquire(&self, key: &LockKey, token: &OwnerToken, ttl: Duration) -> Result<AcquireAnswer, Error> {
+        let mut a = Arguments::default();
+        a.push(key.wire().as_bytes()).push(token.as_str()).int(millis(ttl).max(1));
+        // a lost answer may have begun the hold: it is valid from its first sending
+        let sent_at = self.first_sent.note(token);
+        let result = self.patiently(Name::Acquire, &a, &format!("lock `{key}`")).await;
+        if !matches!(result, Err(Error::Unknown { .. })) {
+            self.first_sent.forget(token);
+        }
+        match result? {
+            Value::BulkString(text) if text == b"busy" => Ok(AcquireAnswer::Busy),
+            Value::BulkString(text) => {
+                let fence = std::str::from_utf8(&text).ok().and_then(|f| f.parse().ok());
+                let fence = fence.ok_or_else(|| Error::Internal {
+                    what: format!("lock `{key}` holds a fence that is no number"),
+                })?;
+                Ok(AcquireAnswer::Acquired {
+                    fence: Fence(fence),
+                    sent_at,
+                })
+            }
+            other => Err(Error::Internal {
+                what: format!("the acquire script answered {other:?}"),
+            }),
+        }
+    }
+
+    pub(super) async fn run_release(&self, key: &LockKey, token: &OwnerToken) -> Result<ReleaseAnswer, Error> {
+        let mut a = Arguments::default();
+        a.push(key.wire().as_bytes()).push(token.as_str());
+        match self.patiently(Name::Release, &a, &format!("release `{key}`")).await? {
+            Value::Int(1) => Ok(ReleaseAnswer::Released),
+            _ => Ok(ReleaseAnswer::NotHeld),
+        }
+    }
+
+    /// Runs an idempotent script until it is answered, for at most five seconds.
+    pub(super) async fn patiently(&self, name: Name, arguments: &Arguments, what: &str) -> Result<Value, Error> {
+        let begun = Instant::now();
+        let mut pause = Pause::new();
+        let mut sent = false;
+        loop {
+            match self
+                .commands
+                .run(self.scripts.script(name), self.keys.prefix(), arguments, || ())
+                .await
+            {
+                Ok(value) => return Ok(value),
+                Err(fault) => {
+                    sent |= matches!(fault, Fault::Unknown(_));
+                    let passing = matches!(fault, Fault::Unknown(_) | Fault::Unsent(_) | Fault::Later { .. });
+                    if !passing || begun.elapsed() > LOCK_PATIENCE {
+                        let action = self.action(what);
+                        return Err(if sent && passing {
+                            Error::Unknown { action, ids: Vec::new() }
+                        } else {
+                            fault.into_error(action)
+                        });
+                    }
+                }
+            }
+            pause.wait().await;
+        }
+    }
+}
+
+/// When acquisitions whose answer is outstanding were first sent.
+#[derive(Debug, Default)]
+pub(super) struct FirstSent(Mutex<HashMap<OwnerToken, LeaseInstant>>);
+
+impl FirstSent {
+    fn note(&self, token: &OwnerToken) -> LeaseInstant {
+        let mut map = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        *map.entry(token.clone()).or_insert_with(LeaseInstant::now)
+    }
+
+    fn forget(&self, token: &OwnerToken) {
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).remove(token);
+    }
+}

@@ -1,0 +1,199 @@
+-- Purpose: take ready jobs: candidates are read and judged first, then written; a list is trimmed last. Fragment.
+-- KEYS: -
+-- ARGV: as parameters, see turn.lua
+-- Returns: claim(want,queues,side,handed,ms,us,last,token,lease,ttl,suspects) -> ids, values, notes, fence, more ('0' no, '1' yes, '2' not looked,
+--   '3' only suspects). A note is `index kind value` a line: W waited ms, B busy key, G gave up after ms, F foreign key, X expired, T tries, A alone.
+-- Cost: a list: LRANGE, HMGET jobs, HMGET owners, EXISTS of its locks, LTRIM; a claim: ZADD, HSET, HSET; a lock: HSET, PEXPIRE
+-- Called by: turn
+local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects)
+  local ids,values,notes,k={},{},{},0
+  local got,seen={},{}
+  local lock_keys,lock_of,nl={},{},0
+  local trims,parks,tails,moved,marks,nexts,passed={},{},{},{},{},{},{}
+  local alone,suspect_taken,full,unlooked,judged,skipped=false,false,false,false,0,0
+  for _,queue in ipairs(queues) do
+    if alone then unlooked=true; break end
+    if k>=n then full=true; break end
+    if not (rare.paused and call('SISMEMBER',PAUSED,queue)==1) then for prio=0,2 do
+      local want=n-k
+      if want<=0 or alone then break end
+      local list=P..'queue:'..queue..':'..prio
+      local hl=handed[list]
+      if prio==1 or side or hl then
+      local hn=hl and math.min(#hl,want) or 0
+      local cand=hn<want and call('LRANGE',list,'0',int(want-hn-1)) or {}
+      local cn=#cand
+      if hn==want then unlooked=true elseif hn+cn==want then full=true end
+      local tot=hn+cn
+      if tot>0 then
+        local cid,cls,names,nn={},{},{},0
+        for i=1,tot do
+          local e
+          if i<=hn then e=hl[i].entry else e=cand[i-hn] end
+          if #e==L then cid[i]=e else
+            cid[i]=sub(e,1,L)
+            local ls=sub(e,L+2)
+            cls[i]=ls
+            if find(ls,',',1,true) then
+              for key in string.gmatch(ls,'[^,]+') do nn=nn+1; names[nn]=P..'lock:'..key end
+            else nn=nn+1; names[nn]=P..'lock:'..ls end
+          end
+        end
+        local body=call('HMGET',JOBS,unpack(cid))
+        local act=call('HMGET',OWN,unpack(cid))
+        local place=rare.places and call('HMGET',PLACES,unpack(cid))
+        local tries=rare.tries and call('HMGET',TRIES,unpack(cid))
+        local free_all=nn==0 or (cn==0 and nn==hn) or call('EXISTS',unpack(names))==0   -- a handed lock is known to be absent
+        local bare='1|'..queue..'|'..prio..'||'
+        local used=0
+        for i=1,tot do
+          if alone or k>=n then break end
+          used=i
+          local id,ls,value=cid[i],cls[i],body[i]
+          local hand=i<=hn and hl[i] or nil
+          local take=value and not act[i] and not got[id] and (hand or not (place and place[i]))
+          local gave_up=ls and string.byte(ls,1)==124
+          if take and not gave_up then
+            local pre=ls and '1|'..queue..'|'..prio..'|'..ls..'|' or bare
+            if sub(value,1,#pre)~=pre then
+              local q2,p2,l2=R().header(value)
+              if q2 then                                 -- an entry of another place or other locks: the header decides
+                tails[#tails+1]={P..'queue:'..q2..':'..p2,R().entry_of(id,l2),q2}; take=false
+              else ls=nil end                            -- unreadable: delivered alone, to be buried
+            end
+          end
+          local expired
+          if take and ls and not gave_up and not find(value,'||\n',1,true) then
+            local at=match(value,'^1|[^|]*|[012]|[^|\n]*|[^|\n]*|%d*|[^|\n]*|%d+|(%d+)|')
+            expired=at and tonumber(at)<=ms
+            if expired then ls=nil end                   -- it needs no lock to be buried
+          end
+          local t=take and tries and tries[i] and R().tries_read(tries[i])
+          local mark,lastly
+          if t and t.mark~='' then
+            local _,_,_,_,_,_,limit=R().header(value)
+            lastly=t.strikes+1>=tonumber(limit or '1')
+            if suspects=='0' or suspect_taken or (lastly and (suspects~='2' or k>0)) then
+              take=false; skipped=skipped+1
+              if not hand then tails[#tails+1]={list,cand[i-hn],queue,true} end   -- a handed one becomes next below
+            else mark=lastly and 'A' or 'S' end
+          end
+          judged=judged+1
+          if take then
+            local busy,foreign,since
+            local mine
+            if ls and not gave_up then
+              mine={}
+              for key in string.gmatch(ls,'[^,]+') do
+                local offered=hand and hand.key==key
+                if seen[key] then busy=key
+                elseif not free_all then
+                  local ty=call('TYPE',P..'lock:'..key).ok
+                  if ty=='hash' then busy=key elseif ty~='none' then foreign=key end
+                end
+                if offered then since=hand.since
+                elseif not busy and not foreign and rare.checks and call('ZSCORE',LC,key) then
+                  local row=call('HGET',NEXT,key)
+                  if row then
+                    local s,w=match(row,'^%d+|(%d+)|(.*)$')
+                    local _,_,_,other=R().split_where(w)
+                    if other==id then nexts[#nexts+1]={key,k+1,id}; since=s else busy=key end
+                  elseif call('EXISTS',P..'parked:'..key)==1 then busy=key end
+                end
+                if busy or foreign then break end
+                mine[#mine+1]=key
+              end
+            end
+            local on_busy,wait
+            if busy then local _,_,_,o,w=R().header(value); on_busy,wait=o,w end
+            if busy and rare.next and not hand then      -- a turn it has elsewhere passes on
+              for key in string.gmatch(ls,'[^,]+') do
+                local s,w=match(call('HGET',NEXT,key) or '','^%d+|(%d+)|(.*)$')
+                if s then
+                  local _,_,_,other=R().split_where(w)
+                  if other==id then call('HDEL',NEXT,key); passed[#passed+1]=key; since=since or s end
+                end
+              end
+              for j=#nexts,1,-1 do if nexts[j][3]==id then table.remove(nexts,j) end end
+            end
+            if busy and (on_busy=='w' or since) then
+              local w={R().where_of(id,queue,prio,ls),id,since or int(ms),wait,since~=nil}
+              parks[busy]=parks[busy] or {}
+              table.insert(parks[busy],w); seen[busy]=true
+              if hand then moved[#moved+1]={hand.key,hand.where}; passed[#passed+1]=hand.key; hand.gone=true end
+            else
+              k=k+1
+              ids[k]=id; values[k]=value; got[id]=true
+              if expired then notes[#notes+1]=k..' X '..''..'\n'
+              elseif gave_up then notes[#notes+1]=k..' G '..sub(ls,2)..'\n'
+              elseif busy then notes[#notes+1]=k..' B '..busy..'\n'
+              elseif foreign then notes[#notes+1]=k..' F '..foreign..'\n'
+              else
+                if since then notes[#notes+1]=k..' W '..int(ms-tonumber(since))..'\n' end
+                if mine then for _,key in ipairs(mine) do nl=nl+1; lock_keys[nl]=key; lock_of[nl]=k; seen[key]=true end end
+              end
+              if t then notes[#notes+1]=k..' T '..int(t.charged)..','..int(t.strikes)..','..(mark and 1 or 0)..','..int(t.mismatches)..','..int(t.mismatches>0 and ms-t.since or 0)..'\n' end
+              if mark then
+                t.mark=mark; marks[#marks+1]={id,t}; suspect_taken=true
+                if lastly then alone=true; notes[#notes+1]=k..' A '..''..'\n' end
+              end
+              if hand then hand.gone=true; moved[#moved+1]={hand.key,hand.where,id} end
+            end
+          end
+        end
+        if alone then unlooked=true elseif used<tot then full=true end
+        if used>hn then trims[#trims+1]={list,used-hn} end
+      end
+      end
+    end end
+  end
+  -- now the writes: the lease first, then owners and locks, then what moves; the lists last
+  local fence=0
+  if k>0 then
+    fence=math.max(last+1,us)
+    call('ZADD',ACTIVE,int(ms+tonumber(lease)),token)
+    call('HSET',CLAIMS,token,lease..'|'..int(fence)..'|'..table.concat(ids)..'\n'..table.concat(notes))
+    local own={}
+    for i=1,k do own[i+i-1]=ids[i]; own[i+i]=token end
+    call('HSET',OWN,unpack(own))
+    for i=1,nl do
+      local lock=P..'lock:'..lock_keys[i]
+      call('HSET',lock,token,int(fence+lock_of[i]-1))
+      call('PEXPIRE',lock,ttl)
+    end
+    for _,m in ipairs(marks) do R().tries_write(m[1],m[2]) end
+  end
+  for key,l in pairs(parks) do
+    local pk=P..'parked:'..key
+    for _,w in ipairs(l) do
+      call('HSET',PLACES,w[2],'p'..w[3]..'|'..key)
+      if w[4]~='' then call('ZADD',WAITS,int(tonumber(w[3])+tonumber(w[4])),w[2]) end
+      if w[5] then call('LPUSH',pk,w[1]) else call('RPUSH',pk,w[1]) end
+    end
+    if not call('ZSCORE',LC,key) then
+      call('ZADD',LC,int(ms+math.max(call('PTTL',P..'lock:'..key),0)+1),key)
+    end
+  end
+  for _,m in ipairs(moved) do
+    call('LREM',P..'parked:'..m[1],'1',m[2])
+    if m[3] then call('HDEL',PLACES,m[3]); if rare.waits then call('ZREM',WAITS,m[3]) end end
+    R().settle_checks(m[1])
+  end
+  for _,x in ipairs(nexts) do call('HDEL',NEXT,x[1]); R().settle_checks(x[1]) end
+  for _,t in ipairs(tails) do
+    call('RPUSH',t[1],t[2])
+    if not t[4] then R().arm(t[3]) end
+  end
+  for _,t in ipairs(trims) do call('LTRIM',t[1],int(t[2]),'-1') end
+  -- freed waiters that this claim did not take: next, at the head of their own queues
+  for _,hl in pairs(handed) do for _,h in ipairs(hl) do
+    if not h.gone then R().offer(h.key,h.where,ms) end
+  end end
+  for _,key in ipairs(passed) do R().free_and_offer(key,ms) end
+  local more='0'
+  if n==0 then more='2'
+  elseif skipped>0 and (not full or (k==0 and skipped==judged)) then more='3'
+  elseif full or #tails>skipped or #passed>0 then more='1'
+  elseif unlooked then more='2' end
+  return ids,values,notes,fence,more
+end

@@ -1,0 +1,129 @@
+-- Purpose: the look: promote what is due, reap one lapsed claim, check locks and waits, trim the dead by age; every 10 min, in pieces, sweep. Fragment.
+-- KEYS: -
+-- ARGV: -
+-- Returns: look(ms,queues,sweep row) -> whether it has to go on at the next turn, whether anything became ready
+-- Cost: 2 commands when there is nothing; at most 400 promotions, 1 claim, 20 lock checks, 50 waits
+-- Called by: turn
+local PROMOTE_MAX,CHECKS_MAX,WAITS_MAX,SWEEP_MS=400,20,50,600000
+local function promote(ms)
+  local due=call('ZRANGEBYSCORE',SCHED,'-inf',int(ms),'LIMIT','0',int(PROMOTE_MAX))
+  if #due==0 then return 0 end
+  local ids,by={},{}
+  for i=1,#due do
+    local _,_,_,id=split_where(due[i]); ids[i]=id
+  end
+  local places=call('HMGET',PLACES,unpack(ids))
+  local moved,m={},0
+  for i=1,#due do
+    if places[i]=='s' then
+      local queue,prio,entry=split_where(due[i])
+      local key=list_of(queue,prio)
+      local l=by[key]
+      if not l then l={queue}; by[key]=l end
+      l[#l+1]=entry
+      m=m+1; moved[m]=ids[i]
+    end
+  end
+  for key,l in pairs(by) do
+    call('RPUSH',key,unpack(l,2))
+    arm(l[1])
+  end
+  if m>0 then call('HDEL',PLACES,unpack(moved)) end
+  call('ZREM',SCHED,unpack(due))
+  return #due
+end
+-- a freed or expired lock with waiters, and an offer that nobody took
+local function check_locks(ms)
+  local keys=call('ZRANGEBYSCORE',LC,'-inf',int(ms),'LIMIT','0',int(CHECKS_MAX))
+  for _,key in ipairs(keys) do
+    local lock=P..'lock:'..key
+    local row=call('HGET',NEXT,key)
+    if row then
+      local till,since,where=match(row,'^(%d+)|(%d+)|(.*)$')
+      if tonumber(till)>ms then
+        call('ZADD',LC,till,key)
+      else
+        local queue,prio,entry,id=split_where(where)
+        call('HDEL',NEXT,key)
+        local waiter=absent(key) and free(key,ms)
+        -- the late one keeps its place: at the head of those who wait, behind the one whose turn it is now
+        if call('HEXISTS',JOBS,id)==1 and call('HEXISTS',OWN,id)==0 and call('HEXISTS',PLACES,id)==0 then
+          call('HSET',PLACES,id,'p'..since..'|'..key)
+          call('LPUSH',P..'parked:'..key,where)
+          call('LREM',list_of(queue,prio),'1',entry)
+          local _,_,_,_,wait=header(call('HGET',JOBS,id))
+          if wait and wait~='' then call('ZADD',WAITS,int(tonumber(since)+tonumber(wait)),id) end
+        end
+        if not waiter and absent(key) then waiter=free(key,ms) end
+        if waiter then offer(key,waiter,ms)
+        else settle_checks(key) end
+      end
+    elseif absent(key) then
+      local waiter=free(key,ms)
+      if waiter then offer(key,waiter,ms) end
+    else
+      local ttl=call('PTTL',lock)
+      call('ZADD',LC,int(ms+(ttl>0 and ttl+1 or 1000)),key)
+    end
+  end
+  return #keys==CHECKS_MAX
+end
+-- waited long enough: to the head of its queue, marked to be delivered without its lock
+local function end_waits(ms)
+  local ids=call('ZRANGEBYSCORE',WAITS,'-inf',int(ms),'LIMIT','0',int(WAITS_MAX))
+  for _,id in ipairs(ids) do
+    local place,value=call('HGET',PLACES,id),call('HGET',JOBS,id)
+    local since,key=match(place or '','^p(%d+)|(.*)$')
+    local queue,prio,locks=header(value or '')
+    if key and queue then
+      call('LPUSH',list_of(queue,prio),id..'||'..int(ms-tonumber(since)))  -- no key begins with `|`
+      unpark(key,where_of(id,queue,prio,locks),id)
+      settle_checks(key)
+      arm(queue)
+    else
+      call('ZREM',WAITS,id)
+    end
+  end
+end
+-- a piece of the slow sweep: owners whose claim has no row go back
+local function sweep(ms,row)
+  local due,cursor=match(row or '0|0','^(%d+)|(%d+)$')
+  if tonumber(due)>ms and tonumber(due)<=ms+SWEEP_MS then return end
+  local piece=call('HSCAN',OWN,cursor,'COUNT','100')
+  for i=1,#piece[2],2 do
+    local id,token=piece[2][i],piece[2][i+1]
+    if #id==L and call('HEXISTS',CLAIMS,token)==0 then
+      local value=call('HGET',JOBS,id)
+      local _,_,locks=header(value or '')
+      back(id,value,ms)
+      for key in each_lock(locks or '') do
+        redis.pcall('HDEL',P..'lock:'..key,token)
+        if call('ZSCORE',LC,key) then free_and_offer(key,ms) end
+      end
+    end
+  end
+  call('HSET',STATE,'sweep',(piece[1]=='0' and int(ms+SWEEP_MS) or '0')..'|'..piece[1])
+end
+local function look(ms,queues,swept)
+  local again=false
+  if call('EXISTS',SCHED,ACTIVE,DEAD,LC,WAITS)>0 then
+    if promote(ms)==PROMOTE_MAX then again=true end
+    if reap(ms) then again=true end
+    if check_locks(ms) then again=true end
+    end_waits(ms)
+    trim_dead(ms)
+  end
+  sweep(ms,swept)
+  -- whoever took a mark and died left none behind: every queue with entries gets one
+  local lists,n={},0
+  for _,queue in ipairs(queues) do
+    for prio=0,2 do n=n+1; lists[n]=list_of(queue,prio) end
+  end
+  local any=n>0 and call('EXISTS',unpack(lists))>0
+  if any then
+    for q,queue in ipairs(queues) do
+      if call('EXISTS',lists[q*3-2],lists[q*3-1],lists[q*3])>0 and call('SISMEMBER',PAUSED,queue)==0 then arm(queue) end
+    end
+  end
+  return again,any
+end

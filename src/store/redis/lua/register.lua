@@ -1,0 +1,12 @@
+-- Purpose: check the layout's version and write what is there from the first worker on: the long member of owners, the tasks' manifest.
+-- KEYS: 1 prefix
+-- ARGV: 1 this release's layout version; then task, manifest line pairs
+-- Returns: the layout version found (written when there was none)
+-- Cost: 4 commands
+-- Called by: RedisStore::register
+local found=call('GET',P..'schema')
+if found and tonumber(found)>tonumber(A[1]) then return found end
+if not found then call('SET',P..'schema',A[1]) end
+call('HSET',OWN,'-',string.rep('-',65))                 -- keeps owners out of the small encoding, whose look-ups are O(n)
+for i=2,#A,2 do call('HSET',P..'tasks',A[i],A[i+1]) end
+return found or A[1]

@@ -1,0 +1,125 @@
+-- Purpose: ended attempts: checks first, then writes; the verdicts of the state table. Fragment.
+-- KEYS: -
+-- ARGV: read through settle's parameters, see turn.lua
+-- Returns: settle(base,...) -> accept bits ('' when all are accepted); calls freed(key) for each lock that it released
+-- The first write is one that a full server allows: HDEL.
+-- Cost: 1 HMGET, 1 HDEL a lock key, 2 variadic HDEL for the done ones; up to 15 commands for any other verdict
+-- Called by: turn, surrender
+local function settle(at,c,codes,runs,has_locks,nested,uniques,ms,freed)
+  local ids=at
+  local lk=at+c
+  local ex=has_locks and lk+c or lk                      -- extras follow, one for each verdict other than done
+  local own=call('HMGET',OWN,unpack(A,ids+1,ids+c))
+  local ok,nlost,i={},0,0
+  if codes~='' then call('HDEL',STATE,'-') end           -- likewise
+  local nest
+  if nested~='' then
+    nest={}
+    for j,tok,key in string.gmatch(nested,'(%d+)=([^=]*)=([^\n]*)\n') do
+      j=tonumber(j); nest[j]=nest[j] or {}; nest[j][#nest[j]+1]={key,tok}
+    end
+  end
+  for tok,cnt in string.gmatch(runs,'([^=]+)=(%d+),') do
+    for _=1,tonumber(cnt) do
+      i=i+1
+      local good=own[i]==tok
+      if has_locks then
+        local ls=A[lk+i]
+        if ls~='' then
+          if not find(ls,',',1,true) then
+            if redis.pcall('HDEL',P..'lock:'..ls,tok)~=1 then good=false end
+            if rare.checks then freed(ls) end
+          else
+            for key in string.gmatch(ls,'[^,]+') do
+              if redis.pcall('HDEL',P..'lock:'..key,tok)~=1 then good=false end
+              if rare.checks then freed(key) end
+            end
+          end
+        end
+      end
+      if nest and nest[i] then
+        for _,h in ipairs(nest[i]) do
+          if redis.pcall('HDEL',P..'lock:'..h[1],h[2])~=1 then good=false end
+          if rare.checks then freed(h[1]) end
+        end
+      end
+      if not good then
+        nlost=nlost+1
+        if nlost==1 then call('HDEL',STATE,'-') end      -- a first write that a full server allows
+        ok[i]='0'
+        local id=A[ids+i]
+        if own[i]==tok then
+          R().back(id,call('HGET',JOBS,id),ms)               -- a lock was lost: the job runs again
+        elseif rare.tries then
+          local row=call('HGET',TRIES,id)
+          local t=row and R().tries_read(row)
+          if t and (t.by==tok or t.by==tok..'+') then    -- its worker came back: the job did not end it
+            if t.by~=tok then t.strikes=math.max(0,t.strikes-1) end
+            t.by=''; t.mark=''
+            R().tries_write(id,t)
+          end
+        end
+      else ok[i]='1' end
+    end
+  end
+  if nlost==0 and codes=='' then
+    call('HDEL',OWN,unpack(A,ids+1,ids+c))
+    call('HDEL',JOBS,unpack(A,ids+1,ids+c))
+    if rare.bodies then call('HDEL',BODIES,unpack(A,ids+1,ids+c)) end
+    if rare.cancels then call('HDEL',CANCELS,unpack(A,ids+1,ids+c)) end
+    if rare.tries then call('HDEL',TRIES,unpack(A,ids+1,ids+c)) end
+    if rare.watched then for j=1,c do R().tell(A[ids+j],'d') end end
+  else
+    local x=ex
+    for j=1,c do
+      local id,code=A[ids+j],codes=='' and 'd' or sub(codes,j,j)
+      local extra=''
+      if code~='d' then x=x+1; extra=A[x] end
+      if ok[j]=='1' then
+        local value=code~='d' and call('HGET',JOBS,id)
+        if code=='d' or not value then
+          call('HDEL',OWN,id); call('HDEL',JOBS,id); call('HDEL',BODIES,id); call('HDEL',CANCELS,id); call('HDEL',TRIES,id)
+          if rare.watched then R().tell(id,'d') end
+        else
+          local t=R().tries_read(call('HGET',TRIES,id))
+          t.strikes=0; t.mark=''; t.by=''
+          if code=='s' or code=='b' then
+            local a,charge,text=match(extra,'^([^|]*)|([012])|(.*)$')
+            if charge=='1' then t.charged=t.charged+1 end
+            if charge=='2' then
+              t.mismatches=t.mismatches+1
+              if t.mismatches==1 then t.since=ms end
+            else t.mismatches=0; t.since=0 end
+            if code=='s' then R().add_error(t,text) end
+            if not R().requested(id,value,ms) then
+              R().tries_write(id,t)
+              local queue,prio,locks=R().header(value)
+              if code=='b' or not queue then
+                R().bury(id,value,code=='b' and a or 'u',text,ms)
+              else
+                call('ZADD',SCHED,int(ms+tonumber(a)),R().where_of(id,queue,prio,locks))
+                call('HSET',PLACES,id,'s')
+                call('HDEL',OWN,id)
+              end
+            end
+          else
+            t.mismatches=0; t.since=0
+            R().tries_write(id,t)
+            if code=='k' then
+              value=string.gsub(value,'^(1|[^|\n]*|[012]|)[^|\n]*','%1'..string.gsub(extra,'%%','%%%%'),1)
+              call('HSET',JOBS,id,value)
+            end
+            R().back(id,value,ms)
+          end
+        end
+      end
+    end
+  end
+  if uniques~='' then
+    for j,key in string.gmatch(uniques,'(%d+)=([^\n]*)\n') do
+      if ok[tonumber(j)]=='1' and (codes=='' or sub(codes,j,j)=='d') then R().free_unique(A[ids+j],key) end
+    end
+  end
+  if nlost==0 then return '' end
+  return table.concat(ok)
+end

@@ -1,0 +1,125 @@
+-- Purpose: a worker's turn: settle what ended, free its locks, look when the fleet's last look is old, claim.
+-- KEYS: 1 prefix
+-- ARGV: 1 lane field 2 number 3 "<number-1>|" 4 resend (0/1) 5 token 6 want 7 lease+grace ms 8 lock ttl ms 9 queues, by `,` 10 queues whose mark
+--   it took 11 suspects it may claim (0 none, 1 one, 2 one alone) 12 attempts blob or '' 13 attempts kept, 0 for no log 14 c 15 a letter a verdict, '' when all
+--   are done 16 runs "token=count," in the order of the settles 17 has locks (0/1) 18 nested holds "index=token=key\n" 19 uniques "index=key\n"
+--   20 counts "name=n," 21 finished claims, by `,` 22 a look is wanted (0/1); then ids[c], lock specs[c] if 17, an extra for each verdict not done
+-- Returns: {"fence|more|ms|replay", accept bits ('' = all), ids in one string, notes, values...}; {"STALE"}, {"LANE_LOST"}, {"EARLY"}
+-- Cost: about 14 commands and, a job, the parts of settle and claim; at most 100 settles, 100 claims, 400 promotions
+-- Called by: RedisStore::turn
+local c,want,number=tonumber(A[14]),tonumber(A[6]),tonumber(A[2])
+quiet=A[13]=='0'
+local st=call('HMGET',STATE,'fence','looked',A[1],'no','sweep')
+local lane=st[3]
+if lane then
+  if sub(lane,1,#A[3])~=A[3] then
+    local at=tonumber(match(lane,'^%d+'))
+    if number==at then return replay_turn(lane,A[5]) end
+    if number<at then return {'STALE'} end
+    return {'LANE_LOST'}
+  end
+elseif number>1 or A[4]=='1' then return {'LANE_LOST'} end
+local ms,us=now()
+local looked=tonumber(st[2] or '0')
+local looking=ms-looked>=500 or looked>ms
+if A[22]=='1' and not looking and A[21]=='' then return {'EARLY'} end
+if c==0 then call('HDEL',STATE,'-') end                 -- a first write that a full server allows; with settles settle.lua sees to it
+rare={}
+local queues={}
+for queue in string.gmatch(A[9],'[^,]+') do queues[#queues+1]=queue end
+-- one look for all that is rare, high and low priorities among it
+local ask={LC,PLACES,NEXT,BODIES,CANCELS,TRIES,WATCHED,PAUSED,WAITS}
+if want>0 then for _,queue in ipairs(queues) do
+  ask[#ask+1]=P..'queue:'..queue..':0'
+  ask[#ask+1]=P..'queue:'..queue..':2'
+end end
+local some=call('EXISTS',unpack(ask))
+local side=false
+if some>0 and #ask>9 then
+  local all=some
+  some=call('EXISTS',LC,PLACES,NEXT,BODIES,CANCELS,TRIES,WATCHED,PAUSED,WAITS)
+  side=all>some
+end
+if some>0 then
+  local common=call('EXISTS',LC,PLACES)
+  if common==2 then rare.checks=true; rare.places=true
+  elseif common==1 then
+    rare.checks=call('EXISTS',LC)==1
+    rare.places=not rare.checks
+  end
+  if some>common then
+    rare.next=call('EXISTS',NEXT)==1
+    rare.bodies=call('EXISTS',BODIES)==1
+    rare.cancels=call('EXISTS',CANCELS)==1
+    rare.tries=call('EXISTS',TRIES)==1
+    rare.watched=call('EXISTS',WATCHED)==1
+    rare.paused=call('EXISTS',PAUSED)==1
+    rare.waits=call('EXISTS',WAITS)==1
+  end
+end
+local handed={}
+local function freed(key)
+  if rare.next and call('HEXISTS',NEXT,key)==1 then return end
+  if looking then                                       -- the look below must not offer it a second time
+    if call('ZSCORE',LC,key) then R().free_and_offer(key,ms) end
+    return
+  end
+  local pk=P..'parked:'..key
+  if not call('LINDEX',pk,'0') then return end
+  local where,place=R().free(key,ms)
+  if not where then return end
+  local queue,prio,entry,id=R().split_where(where)
+  local list=P..'queue:'..queue..':'..prio
+  handed[list]=handed[list] or {}
+  for _,h in ipairs(handed[list]) do if h.key==key then return end end
+  table.insert(handed[list],{key=key,where=where,entry=entry,id=id,since=match(place,'^p(%d+)')})
+end
+local bits,nos='',nil
+if c>0 then
+  bits=settle(22,c,A[15],A[16],A[17]=='1',A[18],A[19],ms,freed)
+  if A[12]~='' then
+    local no=st[4]
+    if not no then
+      local last=call('XREVRANGE',P..'attempts','+','-','COUNT','1')[1]
+      no=last and match(last[1],'^%d+') or '0'
+    end
+    no=tonumber(no)+c
+    nos=int(no)
+    if bits=='' then call('XADD',P..'attempts','MINID','~',int(math.max(0,no-A[13])),nos,'b',A[12])
+    else call('XADD',P..'attempts','MINID','~',int(math.max(0,no-A[13])),nos,'b',A[12],'a',bits) end
+  end
+end
+if A[21]~='' then
+  local f,i={},0
+  for token in string.gmatch(A[21],'[^,]+') do i=i+1; f[i]=token end
+  call('ZREM',ACTIVE,unpack(f))
+  call('HDEL',CLAIMS,unpack(f))
+end
+local again,any=false,false
+if looking then
+  if nos then call('HSET',STATE,'no',nos); nos=nil end  -- the look records too
+  again,any=R().look(ms,queues,st[5])
+  rare={checks=true,places=true,paused=true,waits=true,tries=true}   -- it may have written some
+end
+side=side or looking or A[15]~='' or bits~=''          -- this turn may have put something there
+local ids,values,notes,fence,more=claim(want,queues,side,handed,ms,us,tonumber(st[1] or '0'),A[5],A[7],A[8],A[11])
+if want==0 and any then more='1' end
+if A[10]~='' and more~='0' and more~='3' then
+  for queue in string.gmatch(A[10],'[^,]+') do
+    local l=P..'queue:'..queue..':'
+    if call('EXISTS',l..'0',l..'1',l..'2')>0 then R().arm(queue) end
+  end
+end
+if A[20]~='' then
+  local minute=P..'stats:'..int(math.floor(ms/60000))
+  for name,n in string.gmatch(A[20],'([^=,]+)=(%d+),') do call('HINCRBY',minute,name,n) end
+  call('PEXPIRE',minute,'86400000')
+end
+local set={A[1],A[2]..'|'..bits..'|'..more}
+if #ids>0 then set[3]='fence'; set[4]=int(fence+#ids-1) end
+if nos then set[#set+1]='no'; set[#set+1]=nos end
+if looking then set[#set+1]='looked'; set[#set+1]=again and '0' or int(ms) end
+call('HSET',STATE,unpack(set))
+local out={int(fence)..'|'..more..'|'..int(ms)..'|0',bits,table.concat(ids),table.concat(notes)}
+for i=1,#values do out[4+i]=values[i] end
+return out

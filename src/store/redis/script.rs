@@ -1,0 +1,240 @@
+//! The scripts: each assembled by name from fragments, known to the server by its digest.
+
+/// A script of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Name {
+    Turn,
+    Enqueue,
+    Renew,
+    Surrender,
+    Cancel,
+    Delete,
+    Retry,
+    Acquire,
+    Release,
+    Watch,
+    View,
+    Register,
+    Heartbeat,
+    Pause,
+    Census,
+    Advance,
+}
+
+macro_rules! lua {
+    ($($name:literal)*) => { [$(include_str!(concat!("lua/", $name, ".lua"))),*].as_slice() };
+}
+
+impl Name {
+    const ALL: [Name; 16] = [
+        Name::Turn,
+        Name::Enqueue,
+        Name::Renew,
+        Name::Surrender,
+        Name::Cancel,
+        Name::Delete,
+        Name::Retry,
+        Name::Acquire,
+        Name::Release,
+        Name::Watch,
+        Name::View,
+        Name::Register,
+        Name::Heartbeat,
+        Name::Pause,
+        Name::Census,
+        Name::Advance,
+    ];
+
+    /// The file that holds the script itself.
+    fn file(self) -> &'static str {
+        match self {
+            Name::Turn => "turn",
+            Name::Enqueue => "enqueue",
+            Name::Renew => "renew",
+            Name::Surrender => "surrender",
+            Name::Cancel => "cancel",
+            Name::Delete => "delete",
+            Name::Retry => "retry",
+            Name::Acquire => "acquire",
+            Name::Release => "release",
+            Name::Watch => "watch",
+            Name::View => "view",
+            Name::Register => "register",
+            Name::Heartbeat => "heartbeat",
+            Name::Pause => "pause",
+            Name::Census => "census",
+            Name::Advance => "advance",
+        }
+    }
+
+    /// The fragments after the prelude and the clock, the script itself last.
+    fn parts(self) -> &'static [&'static str] {
+        match self {
+            Name::Turn => {
+                lua!["lazy_open" "formats" "tries" "ends" "back" "free" "reap" "look" "lazy_close" "settle" "claim" "replay" "turn"]
+            }
+            Name::Enqueue => lua!["formats" "enqueue"],
+            Name::Renew => lua!["formats" "tries" "ends" "back" "free" "renew"],
+            Name::Surrender => lua!["lazy_open" "formats" "tries" "ends" "back" "free" "reap" "look" "lazy_close" "settle" "surrender"],
+            Name::Cancel => lua!["formats" "tries" "ends" "free" "leave" "cancel"],
+            Name::Delete => lua!["formats" "tries" "ends" "free" "leave" "delete"],
+            Name::Retry => lua!["formats" "tries" "ends" "free" "leave" "retry"],
+            Name::Acquire => lua!["acquire"],
+            Name::Release => lua!["formats" "free" "release"],
+            Name::Watch => lua!["watch"],
+            Name::View => lua!["formats" "view"],
+            Name::Register => lua!["register"],
+            Name::Heartbeat => lua!["heartbeat"],
+            Name::Pause => lua!["formats" "pause"],
+            Name::Census => lua!["formats" "census"],
+            Name::Advance => lua!["advance"],
+        }
+    }
+}
+
+/// A script's text and digest.
+#[derive(Debug)]
+pub(super) struct Script {
+    pub(super) name: Name,
+    pub(super) source: String,
+    pub(super) sha: String,
+}
+
+/// All scripts of one store.
+#[derive(Debug)]
+pub(super) struct Scripts(Vec<Script>);
+
+impl Scripts {
+    /// Assembles them for one namespace's `prefix`; `test_clock` takes the clock of tests instead of the server's.
+    ///
+    /// The prefix is written into the text (see [`fold`]): a namespace is letters, digits, `_`, `.` and `-` by its type, so it cannot
+    /// leave the string it stands in.
+    pub(super) fn assemble(prefix: &str, test_clock: bool) -> Self {
+        let clock = if test_clock {
+            include_str!("lua/now_test.lua")
+        } else {
+            include_str!("lua/now.lua")
+        };
+        let scripts = Name::ALL.iter().map(|name| {
+            let parts = [include_str!("lua/prelude.lua"), clock]
+                .into_iter()
+                .chain(name.parts().iter().copied());
+            let source: String = parts.map(|part| fold(part, prefix)).collect();
+            let sha = redis::Script::new(&source).get_hash().to_owned();
+            Script { name: *name, source, sha }
+        });
+        Self(scripts.collect())
+    }
+
+    pub(super) fn list(&self) -> Vec<(&'static str, String)> {
+        self.0.iter().map(|script| (script.name.file(), script.sha.clone())).collect()
+    }
+
+    pub(super) fn script(&self, name: Name) -> &Script {
+        // ALL lists the variants in their order; the test below holds it
+        &self.0[name as usize]
+    }
+}
+
+/// Names of keys that fragments write as constants.
+const KEYS: [(&str, &str); 16] = [
+    ("JOBS", "jobs"),
+    ("BODIES", "bodies"),
+    ("OWN", "owners"),
+    ("PLACES", "places"),
+    ("TRIES", "tries"),
+    ("STATE", "state"),
+    ("ACTIVE", "active"),
+    ("CLAIMS", "claims"),
+    ("SCHED", "scheduled"),
+    ("DEAD", "dead"),
+    ("LC", "lock_checks"),
+    ("NEXT", "next"),
+    ("WAITS", "waits"),
+    ("CANCELS", "cancels"),
+    ("WATCHED", "watched"),
+    ("PAUSED", "paused"),
+];
+
+/// Length of a written job id, the constant `L` of the fragments.
+const ID_LEN: &str = "22";
+
+/// Drops comments and indentation and writes the constants into a fragment: whole words only, and none inside a string.
+fn fold(fragment: &str, prefix: &str) -> String {
+    let mut out = String::with_capacity(fragment.len());
+    for line in fragment.lines() {
+        let before = out.len();
+        fold_line(line.trim_start(), prefix, &mut out);
+        out.truncate(out.trim_end().len().max(before));
+        if out.len() > before {
+            out.push('\n');
+        }
+    }
+    out
+}
+
+fn fold_line(line: &str, prefix: &str, out: &mut String) {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut rest = line;
+    let mut quoted = false;
+    while let Some(first) = rest.chars().next() {
+        if !quoted && rest.starts_with("--") {
+            return;
+        }
+        quoted ^= first == '\'';
+        if quoted || !is_word(first) {
+            out.push(first);
+            rest = &rest[first.len_utf8()..];
+            continue;
+        }
+        let (word, tail) = rest.split_at(rest.find(|c: char| !is_word(c)).unwrap_or(rest.len()));
+        rest = tail;
+        if let Some((_, key)) = KEYS.iter().find(|(name, _)| *name == word) {
+            out.push_str(&format!("'{prefix}{key}'"));
+        } else if word == "L" {
+            out.push_str(ID_LEN);
+        } else if let ("int", Some(tail)) = (word, rest.strip_prefix('(')) {
+            out.push_str("fmt('%d',");
+            rest = tail;
+        } else if let ("P", Some(tail)) = (word, rest.strip_prefix("..'")) {
+            // the string goes on after the prefix
+            out.push('\'');
+            out.push_str(prefix);
+            rest = tail;
+            quoted = true;
+        } else {
+            out.push_str(word);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_script_is_found_under_its_own_name() {
+        let scripts = Scripts::assemble("{a}:", false);
+        for name in Name::ALL {
+            assert_eq!(scripts.script(name).name, name);
+        }
+    }
+
+    #[test]
+    fn the_test_clock_changes_the_digest() {
+        let (real, test) = (Scripts::assemble("{a}:", false), Scripts::assemble("{a}:", true));
+        assert_ne!(real.script(Name::Turn).sha, test.script(Name::Turn).sha);
+    }
+
+    #[test]
+    fn constants_are_written_into_code_and_not_into_strings() {
+        let folded = fold(
+            "-- JOBS\n  call('HGET',JOBS,id); x=P..'queue:'..q..L; s='-- JOBS '..int(x+L)..FULL  -- it's JOBS\n\n",
+            "{n}:",
+        );
+        assert_eq!(
+            folded,
+            "call('HGET','{n}:jobs',id); x='{n}:queue:'..q..22; s='-- JOBS '..fmt('%d',x+22)..FULL\n"
+        );
+    }
+}

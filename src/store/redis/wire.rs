@@ -1,0 +1,309 @@
+//! The stored job: `header \n task|retries=n|timeout=ms \n arguments`, and how replies name things. docs/protocol.md has the format.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::limits::{BODY_INLINE_MAX_BYTES, LOCK_KEYS_MAX};
+use crate::names::{LockKey, QueueName, TaskName, UniqueKey};
+use crate::store::new_job::{Body, Header, NewJob, OnBusy, Priority};
+use crate::store::settle::Death;
+use crate::store::turn::{Envelope, Undecodable};
+
+/// Stands for the instant of expiry, which the server puts in. No wire form contains it: `%` is always followed by two digits there.
+const EXPIRY: &str = "%~";
+
+/// Keys joined by `,`, as they stand in headers and entries.
+pub(super) fn lock_spec(locks: &[LockKey]) -> String {
+    let mut spec = String::new();
+    for (i, key) in locks.iter().enumerate() {
+        if i > 0 {
+            spec.push(',');
+        }
+        spec.push_str(&key.wire());
+    }
+    spec
+}
+
+pub(super) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).min(1 << 52)
+}
+
+fn write_header(out: &mut String, header: &Header, apart: bool) {
+    let on_busy = match header.on_busy {
+        OnBusy::Wait => "w".to_owned(),
+        OnBusy::Skip => "s".to_owned(),
+        OnBusy::Fail => "f".to_owned(),
+        OnBusy::Snooze(delay) => format!("z{}", millis(delay)),
+    };
+    let _ = write!(
+        out,
+        "1|{}|{}|{}|{on_busy}|",
+        header.queue,
+        header.priority.digit(),
+        lock_spec(&header.locks)
+    );
+    if let Some(wait) = header.wait_timeout {
+        let _ = write!(out, "{}", millis(wait));
+    }
+    let unique = header.unique.as_ref().map(UniqueKey::wire).unwrap_or_default();
+    let expiry = if header.expires_in.is_some() { EXPIRY } else { "" };
+    let _ = write!(out, "|{unique}|{}|{expiry}|{}", header.crash_limit, if apart { "1" } else { "" });
+}
+
+fn write_body(out: &mut Vec<u8>, body: &Body) {
+    out.extend_from_slice(body.task.as_str().as_bytes());
+    if let Some(retries) = body.retries {
+        out.extend_from_slice(format!("|retries={retries}").as_bytes());
+    }
+    if let Some(timeout) = body.timeout {
+        out.extend_from_slice(format!("|timeout={}", millis(timeout)).as_bytes());
+    }
+    out.push(b'\n');
+    out.extend_from_slice(&body.args);
+}
+
+/// A job as it is written: the value of `jobs`, and its body when that stands apart.
+pub(super) struct Written {
+    pub(super) value: Vec<u8>,
+    pub(super) apart: Option<Vec<u8>>,
+}
+
+pub(super) fn write_job(job: &NewJob) -> Written {
+    let mut body = Vec::with_capacity(job.body.args.len() + 80);
+    write_body(&mut body, &job.body);
+    let apart = body.len() > BODY_INLINE_MAX_BYTES;
+    let mut header = String::with_capacity(80);
+    write_header(&mut header, &job.header, apart);
+    header.push('\n');
+    let mut value = header.into_bytes();
+    if apart {
+        return Written { value, apart: Some(body) };
+    }
+    value.extend_from_slice(&body);
+    Written { value, apart: None }
+}
+
+/// What was read of a job: its envelope, when it expires, and whether its body stands apart.
+pub(super) struct ReadHeader<'a> {
+    pub(super) header: Header,
+    pub(super) expires_at_ms: Option<u64>,
+    pub(super) apart: bool,
+    pub(super) rest: &'a [u8],
+}
+
+fn undecodable(reason: impl Into<String>) -> Undecodable {
+    Undecodable { reason: reason.into() }
+}
+
+/// Remembers the queue of the last header read, so that a batch of one queue allocates it once.
+#[derive(Default)]
+pub(super) struct Reader {
+    queue: Option<QueueName>,
+    task: Option<TaskName>,
+}
+
+impl Reader {
+    fn queue(&mut self, text: &str) -> Option<QueueName> {
+        if let Some(queue) = self.queue.as_ref().filter(|q| q.as_str() == text) {
+            return Some(queue.clone());
+        }
+        let queue = QueueName::new(text).ok()?;
+        self.queue = Some(queue.clone());
+        Some(queue)
+    }
+
+    fn task(&mut self, text: &str) -> Option<TaskName> {
+        if let Some(task) = self.task.as_ref().filter(|t| t.as_str() == text) {
+            return Some(task.clone());
+        }
+        let task = TaskName::new(text).ok()?;
+        self.task = Some(task.clone());
+        Some(task)
+    }
+
+    pub(super) fn header<'a>(&mut self, value: &'a [u8]) -> Result<ReadHeader<'a>, Undecodable> {
+        let end = value
+            .iter()
+            .position(|b| *b == b'\n')
+            .ok_or_else(|| undecodable("no header line"))?;
+        let line = std::str::from_utf8(&value[..end]).map_err(|_| undecodable("the header is not UTF-8"))?;
+        let mut fields = line.split('|');
+        let mut field = |name: &str| fields.next().ok_or_else(|| undecodable(format!("the header lacks its {name}")));
+        let version = field("version")?;
+        if version != "1" {
+            return Err(undecodable(format!("envelope version {version:?}; this release reads version 1")));
+        }
+        let bad = |what: &str, text: &str| undecodable(format!("{what} {text:?} in the header"));
+        let text = field("queue")?;
+        let queue = self.queue(text).ok_or_else(|| bad("queue", text))?;
+        let text = field("priority")?;
+        let priority = text
+            .as_bytes()
+            .first()
+            .copied()
+            .and_then(Priority::from_digit)
+            .ok_or_else(|| bad("priority", text))?;
+        let text = field("locks")?;
+        let locks: Option<Vec<LockKey>> = text.split(',').filter(|k| !k.is_empty()).map(LockKey::from_wire).collect();
+        let locks = locks.filter(|l| l.len() <= LOCK_KEYS_MAX).ok_or_else(|| bad("locks", text))?;
+        let text = field("on_busy")?;
+        let on_busy = match text.as_bytes().first() {
+            Some(b'w') => OnBusy::Wait,
+            Some(b's') => OnBusy::Skip,
+            Some(b'f') => OnBusy::Fail,
+            Some(b'z') => OnBusy::Snooze(Duration::from_millis(text[1..].parse().map_err(|_| bad("on_busy", text))?)),
+            _ => return Err(bad("on_busy", text)),
+        };
+        let wait_timeout = optional_ms(field("wait_timeout")?)?;
+        let text = field("unique key")?;
+        let unique = if text.is_empty() {
+            None
+        } else {
+            Some(UniqueKey::from_wire(text).ok_or_else(|| bad("unique key", text))?)
+        };
+        let text = field("crash limit")?;
+        let crash_limit = text.parse().map_err(|_| bad("crash limit", text))?;
+        let expires_at_ms = optional_ms(field("expiry")?)?.map(millis);
+        let apart = field("place of the body")? == "1";
+        let header = Header {
+            queue,
+            priority,
+            locks,
+            on_busy,
+            wait_timeout,
+            unique,
+            crash_limit,
+            expires_in: None,
+        };
+        Ok(ReadHeader {
+            header,
+            expires_at_ms,
+            apart,
+            rest: &value[end + 1..],
+        })
+    }
+
+    pub(super) fn body(&mut self, body: &[u8]) -> Result<Body, Undecodable> {
+        let end = body.iter().position(|b| *b == b'\n').ok_or_else(|| undecodable("no task line"))?;
+        let line = std::str::from_utf8(&body[..end]).map_err(|_| undecodable("the task line is not UTF-8"))?;
+        let mut fields = line.split('|');
+        let name = fields.next().unwrap_or_default();
+        let task = self.task(name).ok_or_else(|| undecodable(format!("task name {name:?}")))?;
+        let (mut retries, mut timeout) = (None, None);
+        for field in fields {
+            match field.split_once('=') {
+                Some(("retries", n)) => retries = Some(n.parse().map_err(|_| undecodable(format!("retries {n:?}")))?),
+                Some(("timeout", ms)) => timeout = optional_ms(ms)?,
+                _ => return Err(undecodable(format!("{field:?} in the task line"))),
+            }
+        }
+        Ok(Body {
+            task,
+            retries,
+            timeout,
+            args: Bytes::copy_from_slice(&body[end + 1..]),
+        })
+    }
+
+    pub(super) fn envelope(&mut self, value: &[u8], apart: Option<&[u8]>) -> Result<(Envelope, Option<u64>), Undecodable> {
+        let read = self.header(value)?;
+        let body = match (read.apart, apart) {
+            (true, Some(body)) => self.body(body)?,
+            (true, None) => return Err(undecodable("its body, which stands apart, is missing")),
+            (false, _) => self.body(read.rest)?,
+        };
+        Ok((Envelope { header: read.header, body }, read.expires_at_ms))
+    }
+}
+
+fn optional_ms(text: &str) -> Result<Option<Duration>, Undecodable> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    text.parse()
+        .map(|ms| Some(Duration::from_millis(ms)))
+        .map_err(|_| undecodable(format!("{text:?} is no number of milliseconds")))
+}
+
+/// Letters of deaths in places and messages.
+pub(super) fn death_letter(death: Death) -> char {
+    match death {
+        Death::Exhausted => 'e',
+        Death::Discarded => 'i',
+        Death::Cancelled => 'c',
+        Death::Expired => 'x',
+        Death::Crashed => 'k',
+        Death::Unfit => 'u',
+    }
+}
+
+pub(super) fn death_of(letter: Option<u8>) -> Death {
+    match letter {
+        Some(b'e') => Death::Exhausted,
+        Some(b'i') => Death::Discarded,
+        Some(b'c') => Death::Cancelled,
+        Some(b'x') => Death::Expired,
+        Some(b'k') => Death::Crashed,
+        _ => Death::Unfit,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::names::JobId;
+    use crate::store::new_job::Due;
+
+    fn job(args: usize) -> NewJob {
+        NewJob {
+            id: JobId::random(),
+            header: Header {
+                queue: QueueName::new("stock").expect("name"),
+                priority: Priority::Low,
+                locks: vec![LockKey::new("a|b,c").expect("key"), LockKey::new("d~").expect("key")],
+                on_busy: OnBusy::Snooze(Duration::from_millis(1500)),
+                wait_timeout: Some(Duration::from_secs(9)),
+                unique: Some(UniqueKey::new("order:%1").expect("key")),
+                crash_limit: 3,
+                expires_in: None,
+            },
+            body: Body {
+                task: TaskName::new("decrement").expect("name"),
+                retries: Some(2),
+                timeout: Some(Duration::from_secs(30)),
+                args: Bytes::from(vec![b'x'; args]),
+            },
+            due: Due::Now,
+            unique: None,
+        }
+    }
+
+    #[test]
+    fn a_job_reads_back_inline_and_apart() {
+        for args in [10, 5000] {
+            let job = job(args);
+            let written = write_job(&job);
+            assert_eq!(written.apart.is_some(), args > 4096);
+            let (envelope, expiry) = Reader::default().envelope(&written.value, written.apart.as_deref()).expect("reads");
+            assert_eq!((envelope.header, envelope.body, expiry), (job.header, job.body, None));
+        }
+    }
+
+    #[test]
+    fn garbage_is_an_error_with_a_reason() {
+        for garbage in [
+            &b""[..],
+            b"\n",
+            b"2|q|1\n",
+            b"1|q|9|||\n",
+            b"1|q|1|%zz|w|||3||\nt\n{}",
+            b"\xff\n",
+            b"1|q|1||w|||3||\n",
+            b"1|q|1||w|||3||\nt x\n{}",
+        ] {
+            assert!(Reader::default().envelope(garbage, None).is_err(), "{garbage:?}");
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! The list of tasks that a worker or a shop's own binary takes.
+
+use crate::registry::Registry;
+
+/// Tasks to register, made by [`tasks!`](crate::tasks).
+#[derive(Clone)]
+pub struct TaskList(pub Vec<fn(&mut Registry)>);
+
+impl TaskList {
+    /// Takes the registrations.
+    pub fn new(registrations: Vec<fn(&mut Registry)>) -> Self {
+        Self(registrations)
+    }
+
+    /// Registers every task.
+    pub fn register(&self, registry: &mut Registry) {
+        self.0.iter().for_each(|register| register(registry));
+    }
+}
+
+impl std::fmt::Debug for TaskList {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "TaskList({} tasks)", self.0.len())
+    }
+}
+
+/// Lists tasks for a worker: `linchpin::tasks![decrement, restock]`.
+///
+/// # Examples
+/// ```
+/// use linchpin::{TaskResult, task};
+///
+/// #[task]
+/// async fn decrement(sku: String, qty: u32) -> TaskResult {
+///     Ok(())
+/// }
+///
+/// let tasks = linchpin::tasks![decrement];
+/// assert_eq!(tasks.0.len(), 1);
+/// ```
+#[macro_export]
+macro_rules! tasks {
+    ($($task:ty),* $(,)?) => {
+        $crate::TaskList::new(::std::vec![$(|registry| registry.add::<$task>()),*])
+    };
+}

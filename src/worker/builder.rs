@@ -1,0 +1,240 @@
+//! Building a worker: every problem at once.
+
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc::unbounded_channel;
+
+use crate::attempt::{DataMap, Workshop};
+use crate::error::{Error, Invalid};
+use crate::limits::{CONCURRENCY, CONCURRENCY_MAX, LEASE, LEASE_MAX, LEASE_MIN, MISMATCH_WINDOW, QUEUES_MAX, SHUTDOWN_GRACE};
+use crate::names::{ProcessId, QueueName, TaskName};
+use crate::registry::{Registration, Registry};
+use crate::store::Store;
+use crate::store::view::WorkerCard;
+use crate::task::Task;
+use crate::task_list::TaskList;
+use crate::worker::{Plan, Vitals, Worker};
+
+/// Builds a [`Worker`]. Methods are named like the configuration keys.
+#[must_use = "build() makes the worker"]
+pub struct WorkerBuilder {
+    store: Arc<dyn Store>,
+    queues: Vec<String>,
+    concurrency: usize,
+    lease: Duration,
+    shutdown_grace: Duration,
+    mismatch_window: Duration,
+    attempts_log: bool,
+    labels: Vec<(String, String)>,
+    registry: Registry,
+    data: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
+    problems: Vec<Invalid>,
+}
+
+impl WorkerBuilder {
+    /// Begins a worker on a store.
+    pub fn on(store: Arc<dyn Store>) -> Self {
+        Self {
+            store,
+            queues: Vec::new(),
+            concurrency: CONCURRENCY,
+            lease: LEASE,
+            shutdown_grace: SHUTDOWN_GRACE,
+            mismatch_window: MISMATCH_WINDOW,
+            attempts_log: true,
+            labels: Vec::new(),
+            registry: Registry::default(),
+            data: HashMap::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// Serves a queue too; the first given is emptied first. Default `default` alone.
+    pub fn queue(mut self, name: impl Into<String>) -> Self {
+        self.queues.push(name.into());
+        self
+    }
+
+    /// Runs this many attempts at once, 1 to 10,000. Default 20.
+    pub fn concurrency(mut self, attempts: usize) -> Self {
+        self.concurrency = attempts;
+        self
+    }
+
+    /// Lets a claim go on this long without renewing, 1 s to 1 h: what a killed worker held is free again after it. Default 15 s.
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.lease = lease;
+        self
+    }
+
+    /// Waits this long for handlers when the worker ends. Default 25 s.
+    pub fn shutdown_grace(mut self, grace: Duration) -> Self {
+        self.shutdown_grace = grace;
+        self
+    }
+
+    /// Gives jobs of unknown tasks or unfit arguments back uncharged for this long (a rolling deploy). Default 15 min.
+    pub fn mismatch_window(mut self, window: Duration) -> Self {
+        self.mismatch_window = window;
+        self
+    }
+
+    /// Writes the attempts log or not. Default on.
+    pub fn attempts_log(mut self, on: bool) -> Self {
+        self.attempts_log = on;
+        self
+    }
+
+    /// Labels the worker for people, for example with its host name.
+    pub fn label(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.labels.push((name.into(), value.into()));
+        self
+    }
+
+    /// Shares a value with handlers that take `Data<T>`.
+    pub fn data<T: Any + Send + Sync>(mut self, value: T) -> Self {
+        if self.data.insert(TypeId::of::<T>(), Arc::new(value)).is_some() {
+            let name = std::any::type_name::<T>();
+            self.problems.push(Invalid::new("data", name, "one value per type"));
+        }
+        self
+    }
+
+    /// Runs a task's jobs.
+    pub fn task<T: Task>(mut self) -> Self {
+        self.registry.add::<T>();
+        self
+    }
+
+    /// Runs the jobs of several tasks: see [`tasks!`](crate::tasks).
+    pub fn tasks(mut self, tasks: TaskList) -> Self {
+        tasks.register(&mut self.registry);
+        self
+    }
+
+    /// Checks everything and makes the worker.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with every problem: no task, a name twice, data that a handler needs and nobody gave, a value out of
+    /// range, too many or unfit queue names.
+    pub fn build(mut self) -> Result<Worker, Error> {
+        let queues = self.checked_queues();
+        self.check_tasks();
+        let data = DataMap::from_entries(std::mem::take(&mut self.data));
+        self.check_needs(&data);
+        self.check_numbers();
+        if !self.problems.is_empty() {
+            return Err(Error::Invalid(self.problems));
+        }
+        let worker = ProcessId::random();
+        let (tell, ends) = unbounded_channel();
+        let manifest = self.manifest();
+        let mut labels = vec![
+            ("pid".to_owned(), std::process::id().to_string()),
+            ("version".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
+        ];
+        labels.extend(self.labels);
+        let card = WorkerCard {
+            worker: worker.clone(),
+            labels,
+            queues: queues.clone(),
+            concurrency: self.concurrency,
+            running: 0,
+            tasks: manifest,
+        };
+        let shop = Workshop::new(
+            worker,
+            self.store.clone(),
+            self.registry,
+            data,
+            self.lease,
+            self.mismatch_window,
+            tell,
+        );
+        Ok(Worker {
+            shop: Arc::new(shop),
+            store: self.store,
+            plan: Plan {
+                queues,
+                concurrency: self.concurrency,
+                shutdown_grace: self.shutdown_grace,
+                log: self.attempts_log,
+            },
+            card,
+            ends,
+            vitals: Arc::new(Vitals::default()),
+        })
+    }
+
+    fn manifest(&self) -> Vec<(String, String)> {
+        let line = |task: &Registration| (task.job.name.to_owned(), task.manifest());
+        self.registry.tasks().iter().map(line).collect()
+    }
+
+    fn checked_queues(&mut self) -> Vec<QueueName> {
+        if self.queues.is_empty() {
+            self.queues.push("default".to_owned());
+        }
+        if self.queues.len() > QUEUES_MAX {
+            let allowed = format!("at most {QUEUES_MAX} queues for one worker: run several workers");
+            self.problems.push(Invalid::new("queues", self.queues.len(), allowed));
+        }
+        let mut queues: Vec<QueueName> = Vec::new();
+        for name in &self.queues {
+            match QueueName::new(name) {
+                Ok(queue) if queues.contains(&queue) => self.problems.push(Invalid::new("queue", name, "each queue once")),
+                Ok(queue) => queues.push(queue),
+                Err(error) => self.problems.extend(entries(error)),
+            }
+        }
+        queues
+    }
+
+    fn check_tasks(&mut self) {
+        if self.registry.tasks().is_empty() {
+            self.problems
+                .push(Invalid::new("tasks", "none", "at least one: add `.task::<name>()`"));
+        }
+        for name in self.registry.tasks().iter().flat_map(Registration::all_names) {
+            if let Err(error) = TaskName::new(name) {
+                self.problems.extend(entries(error));
+            }
+        }
+        for name in self.registry.twice() {
+            let allowed = "one task per name: register it once, or rename one (`also` names count)";
+            self.problems.push(Invalid::new("task name", name, allowed));
+        }
+    }
+
+    fn check_needs(&mut self, data: &DataMap) {
+        for task in self.registry.tasks() {
+            for need in task.needs() {
+                if !data.has(&need) {
+                    let allowed = format!("task `{}` takes it: add `.data(value)` of that type", task.job.name);
+                    self.problems.push(Invalid::new("data", need.name, allowed));
+                }
+            }
+        }
+    }
+
+    fn check_numbers(&mut self) {
+        if self.concurrency == 0 || self.concurrency > CONCURRENCY_MAX {
+            let allowed = format!("1 to {CONCURRENCY_MAX}");
+            self.problems.push(Invalid::new("concurrency", self.concurrency, allowed));
+        }
+        if self.lease < LEASE_MIN || self.lease > LEASE_MAX {
+            let allowed = format!("{LEASE_MIN:?} to {LEASE_MAX:?}: three renewals have to fit");
+            self.problems.push(Invalid::new("lease", format!("{:?}", self.lease), allowed));
+        }
+    }
+}
+
+fn entries(error: Error) -> Vec<Invalid> {
+    match error {
+        Error::Invalid(entries) => entries,
+        other => vec![Invalid::new("worker", other, "see the message")],
+    }
+}

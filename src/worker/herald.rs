@@ -1,0 +1,146 @@
+//! The herald: tells the fleet that this worker lives, and hears what is pushed to it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc::Receiver;
+
+use crate::error::Error;
+use crate::store::Store;
+use crate::store::view::{Push, WorkerCard};
+use crate::worker::health::Vitals;
+use crate::worker::looker::Fleet;
+use crate::worker::watchdog::Watched;
+
+/// How often a worker says that it lives.
+const HEARTBEAT: Duration = Duration::from_secs(10);
+/// First wait after a failure; it doubles up to [`AGAIN_MAX`].
+const AGAIN: Duration = Duration::from_millis(200);
+/// Longest wait after a failure.
+const AGAIN_MAX: Duration = Duration::from_secs(5);
+
+/// Waits that double, with jitter.
+#[derive(Debug)]
+pub(crate) struct Again(Duration);
+
+impl Again {
+    pub(crate) fn new() -> Self {
+        Self(AGAIN)
+    }
+
+    /// The wait after one more failure.
+    pub(crate) fn wait(&mut self) -> Duration {
+        let wait = self.0.mul_f64(0.5 + rand::random::<f64>());
+        self.0 = (self.0 * 2).min(AGAIN_MAX);
+        wait
+    }
+}
+
+/// Writes the worker's card, waiting for the store if need be.
+///
+/// # Errors
+/// What no waiting mends.
+pub(crate) async fn register(store: &dyn Store, card: &WorkerCard, vitals: &Vitals) -> Result<(), Error> {
+    let mut again = Again::new();
+    loop {
+        vitals.step(0, 0);
+        match store.register(card).await {
+            Ok(()) => {
+                vitals.heard(true);
+                return Ok(());
+            }
+            Err(error @ (Error::Unreachable { .. } | Error::Unknown { .. })) => {
+                tracing::warn!(error = %error, "store not reached, trying again");
+                tokio::time::sleep(again.wait()).await;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Beats, and listens.
+pub(crate) struct Herald {
+    store: Arc<dyn Store>,
+    card: WorkerCard,
+    watched: Arc<Watched>,
+    vitals: Arc<Vitals>,
+    fleet: Fleet,
+}
+
+impl Herald {
+    pub(crate) fn new(store: Arc<dyn Store>, card: WorkerCard, watched: Arc<Watched>, vitals: Arc<Vitals>) -> Self {
+        let fleet = Fleet::default();
+        Self {
+            store,
+            card,
+            watched,
+            vitals,
+            fleet,
+        }
+    }
+
+    pub(crate) fn fleet(&self) -> Fleet {
+        self.fleet.clone()
+    }
+
+    pub(crate) async fn run(mut self) {
+        let listener = Listener {
+            store: self.store.clone(),
+            card: self.card.clone(),
+            watched: self.watched.clone(),
+        };
+        tokio::join!(self.beat(), listener.listen());
+    }
+
+    async fn beat(&mut self) {
+        let mut again = Again::new();
+        loop {
+            self.card.running = self.vitals.running();
+            let wait = match self.store.heartbeat(&self.card).await {
+                Ok(workers) => {
+                    self.fleet.set(workers);
+                    self.vitals.heard(true);
+                    again = Again::new();
+                    HEARTBEAT.mul_f64(0.9 + 0.2 * rand::random::<f64>())
+                }
+                Err(error) => {
+                    self.vitals.heard(false);
+                    tracing::warn!(error = %error, "heartbeat not answered");
+                    again.wait()
+                }
+            };
+            tokio::time::sleep(wait).await;
+        }
+    }
+}
+
+/// Hears cancels.
+struct Listener {
+    store: Arc<dyn Store>,
+    card: WorkerCard,
+    watched: Arc<Watched>,
+}
+
+impl Listener {
+    async fn listen(&self) {
+        let mut again = Again::new();
+        loop {
+            match self.store.pushes(&self.card.worker).await {
+                Ok(mut pushes) => self.hear(&mut pushes).await,
+                Err(error) => tracing::debug!(error = %error, "pushes not heard, the renewals tell of cancels"),
+            }
+            tokio::time::sleep(again.wait()).await;
+            self.watched.renew_now();
+        }
+    }
+
+    async fn hear(&self, pushes: &mut Receiver<Push>) {
+        while let Some(push) = pushes.recv().await {
+            match push {
+                Push::Cancel(id) => self.watched.cancel(id),
+                Push::Resubscribed => self.watched.renew_now(),
+                Push::Ended(..) => {}
+            }
+        }
+    }
+}

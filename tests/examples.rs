@@ -1,0 +1,101 @@
+//! The examples do what scripts and readers rely on: names, numbers, exit codes.
+#![cfg(all(feature = "macros", feature = "redis"))]
+
+mod support;
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use support::RedisServer;
+
+/// What `inventory --json` prints, in this order.
+const KEYS: [&str; 12] = [
+    "store",
+    "jobs",
+    "workers",
+    "killed",
+    "stock_expected",
+    "stock",
+    "lost",
+    "double",
+    "overlaps",
+    "crashed_attempts",
+    "seconds",
+    "jobs_per_s",
+];
+
+/// An example as `cargo test` has built it, beside this test.
+fn example(name: &str, args: &[&str]) -> Output {
+    let this = std::env::current_exe().expect("a test has a file");
+    let path: PathBuf = this
+        .ancestors()
+        .nth(2)
+        .expect("target/<profile>/deps/<test>")
+        .join("examples")
+        .join(name);
+    let ran = Command::new(&path).args(args).output();
+    ran.unwrap_or_else(|error| panic!("{}: {error}; `cargo build --examples --all-features` makes it", path.display()))
+}
+
+fn report(output: &Output) -> Value {
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{errors}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(text.lines().count(), 1, "one object and nothing else: {text}");
+    let places: Vec<_> = KEYS.iter().map(|key| text.find(&format!("\"{key}\":"))).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{text}");
+    let report: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(report.as_object().map(|object| object.len()), Some(KEYS.len()), "{text}");
+    for none in ["lost", "double", "overlaps"] {
+        assert_eq!(report[none], 0, "{text}");
+    }
+    assert_eq!(report["stock"], report["stock_expected"], "{text}");
+    report
+}
+
+#[test]
+fn hello_greets() {
+    let output = example("hello", &[]);
+    assert!(output.status.success());
+    assert_eq!(output.stdout, b"hello, world\n");
+}
+
+#[test]
+fn inventory_is_exact_on_the_embedded_store() {
+    let report = report(&example(
+        "inventory",
+        &["--jobs", "3000", "--skus", "7", "--workers", "3", "--json"],
+    ));
+    assert_eq!(
+        (&report["store"], &report["jobs"], &report["workers"]),
+        (&"memory://".into(), &3000.into(), &3.into())
+    );
+}
+
+#[test]
+fn inventory_refuses_to_kill_its_own_process() {
+    let output = example("inventory", &["--kill", "1"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("memory://"));
+    assert_eq!(example("inventory", &["--store", "http://h"]).status.code(), Some(2));
+}
+
+#[test]
+fn inventory_is_exact_while_workers_are_killed_and_leaves_nothing() {
+    let server = RedisServer::start();
+    let report = report(&example(
+        "inventory",
+        &["--store", &server.url(), "--jobs", "3000", "--kill", "2", "--json"],
+    ));
+    assert_eq!((&report["jobs"], &report["killed"]), (&3000.into(), &2.into()));
+    assert_eq!(server.command(&["DBSIZE"]).expect("our own server"), ":0\r\n");
+}
+
+#[test]
+fn inventory_prints_a_table_for_people() {
+    let output = example("inventory", &["--jobs", "50"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success());
+    assert!(text.contains("lost        0") && text.contains("exact"), "{text}");
+}

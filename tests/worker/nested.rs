@@ -1,0 +1,176 @@
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use linchpin::attempt::Attempt;
+use linchpin::names::{LockKey, OwnerToken, ProcessId};
+use linchpin::store::Store;
+use linchpin::store::lease::AcquireAnswer;
+use linchpin::store::settle::{SettleAnswer, Verdict};
+use linchpin::{Data, Error, TaskResult, task};
+
+use tokio::sync::Notify;
+
+use crate::shop::{LEASE, Running, Say, Shop, within};
+
+async fn is_free(shop: &Shop, key: &str) -> bool {
+    let token = OwnerToken::new(&ProcessId::random(), 1000, 1);
+    let key = LockKey::new(key).unwrap();
+    let answer = shop.store.acquire(&key, &token, Duration::from_secs(5)).await.unwrap();
+    if answer == AcquireAnswer::Busy {
+        return false;
+    }
+    shop.store.release(&key, &token).await.unwrap();
+    true
+}
+
+#[task(lock = "order:{order}")]
+async fn ship(attempt: Attempt, say: Data<Say>, order: u32, keep: bool) -> TaskResult {
+    let own = attempt.lock(format!("order:{order}")).await?;
+    assert_eq!(own.fence(), attempt.fence(), "its own lock is entered again");
+    own.release().await?;
+    let shelf = attempt.lock("shelf").await?;
+    let again = attempt.lock("shelf").await?;
+    assert_eq!(shelf.fence(), again.fence());
+    drop(again);
+    say.say("holds");
+    // Renewed with the attempt.
+    tokio::time::sleep(3 * LEASE).await;
+    if keep {
+        drop(shelf);
+    } else {
+        shelf.release().await?;
+        say.say("released");
+        let again = attempt.lock("shelf").await?;
+        drop(again);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_nested_lock_is_renewed_and_freed_by_the_settle() {
+    let mut shop = Shop::open();
+    let run = Running::start(shop.worker().task::<ship>());
+    shop.client.enqueue(ship { order: 1, keep: true }).await.unwrap();
+    assert_eq!(shop.hears().await, "holds");
+    assert!(!is_free(&shop, "shelf").await);
+    let (settle, answer) = shop.settled().await;
+    assert_eq!((&settle.verdict, answer), (&Verdict::Done, SettleAnswer::Accepted));
+    assert_eq!(settle.nested.len(), 1);
+    assert!(is_free(&shop, "shelf").await);
+    assert!(is_free(&shop, "order:1").await);
+    run.stop().await;
+}
+
+#[tokio::test]
+async fn a_released_lock_may_be_taken_again_under_a_new_token() {
+    let mut shop = Shop::open();
+    let run = Running::start(shop.worker().task::<ship>());
+    shop.client.enqueue(ship { order: 1, keep: false }).await.unwrap();
+    let (settle, answer) = shop.settled().await;
+    assert_eq!((&settle.verdict, answer), (&Verdict::Done, SettleAnswer::Accepted));
+    assert!(is_free(&shop, "shelf").await);
+    run.stop().await;
+}
+
+#[task(lock = "order:{order}")]
+async fn grab(attempt: Attempt, say: Data<Say>, order: u32) -> TaskResult {
+    match attempt.lock("shelf").await {
+        Ok(_held) => say.say("held"),
+        Err(Error::Busy { key }) => say.say(format!("{key} is busy")),
+        Err(error) => say.say(error.to_string()),
+    }
+    let _ = order;
+    attempt.cancelled().await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn two_attempts_of_one_claim_exclude_each_other() {
+    let mut shop = Shop::open();
+    shop.client.enqueue_many([grab { order: 1 }, grab { order: 2 }]).await.unwrap();
+    let run = Running::start(shop.worker().shutdown_grace(Duration::ZERO).task::<grab>());
+    let mut words = [shop.hears().await, shop.hears().await];
+    words.sort();
+    assert_eq!(words, ["held", "shelf is busy"]);
+    assert_eq!(run.stop().await.done, 2);
+    assert!(is_free(&shop, "shelf").await);
+}
+
+#[task(lock = "order:{order}")]
+async fn outer(attempt: Attempt, say: Data<Say>, order: u32) -> TaskResult {
+    attempt.run(inner { order, shelf: "a".into() }).await?;
+    say.say("inner ran");
+    let error = attempt.run(unregistered {}).await.unwrap_err();
+    say.say(error.to_string());
+    Ok(())
+}
+
+#[task(lock = ["order:{order}", "shelf:{shelf}"])]
+async fn inner(attempt: Attempt, say: Data<Say>, order: u32, shelf: String) -> TaskResult {
+    say.say(format!("{order} {shelf}"));
+    attempt.lock("shelf:a").await?.release().await?;
+    Ok(())
+}
+
+#[task]
+async fn unregistered() -> TaskResult {
+    Ok(())
+}
+
+#[tokio::test]
+async fn another_job_runs_inline_under_the_same_locks() {
+    let mut shop = Shop::open();
+    let run = Running::start(shop.worker().task::<outer>().task::<inner>());
+    shop.client.enqueue(outer { order: 7 }).await.unwrap();
+    assert_eq!(shop.hears().await, "7 a");
+    assert_eq!(shop.hears().await, "inner ran");
+    let refusal = shop.hears().await;
+    assert!(refusal.contains("unregistered"), "{refusal}");
+    let (settle, answer) = shop.settled().await;
+    assert_eq!((&settle.verdict, answer), (&Verdict::Done, SettleAnswer::Accepted));
+    assert!(settle.nested.is_empty(), "freed after the inner run");
+    assert!(is_free(&shop, "shelf:a").await);
+    run.stop().await;
+}
+
+#[task(lock = "order:{order}")]
+async fn let_go(attempt: Attempt, say: Data<Say>, go: Data<Arc<Notify>>, order: u32) -> TaskResult {
+    let _ = order;
+    let shelf = attempt.lock("shelf").await?;
+    say.say("holds");
+    go.notified().await;
+    shelf.release().await?;
+    say.say("released");
+    tokio::select! {
+        cause = attempt.cancelled() => say.say(format!("{cause:?}")),
+        () = go.notified() => say.say("went on"),
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_release_that_overtakes_a_renewal_does_not_stop_the_attempt() {
+    let mut shop = Shop::open();
+    let go = Arc::new(Notify::new());
+    let run = Running::start(shop.worker().data(go.clone()).task::<let_go>());
+    shop.client.enqueue(let_go { order: 1 }).await.unwrap();
+    assert_eq!(shop.hears().await, "holds");
+    shop.store.hold_renewal.store(true, Relaxed);
+    within("a renewal that names the lock", shop.store.renewal_held.notified()).await;
+    go.notify_one();
+    assert_eq!(shop.hears().await, "released");
+    let before = shop.store.renewals.load(Relaxed);
+    shop.store.renewal_goes.notify_one();
+    within("two renewals more", async {
+        while shop.store.renewals.load(Relaxed) < before + 2 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    go.notify_one();
+    assert_eq!(shop.hears().await, "went on");
+    let (settle, answer) = shop.settled().await;
+    assert_eq!((settle.verdict, answer), (Verdict::Done, SettleAnswer::Accepted));
+    run.stop().await;
+}

@@ -96,6 +96,7 @@ impl MemoryStore {
             job.envelope = Err(crate::store::turn::Undecodable {
                 reason: "spoiled by a test".into(),
             });
+            job.expires_at = None;
         }
     }
 

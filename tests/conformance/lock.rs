@@ -234,17 +234,39 @@ async fn a_job_whose_other_key_is_busy_at_its_turn_passes_the_turn_on_and_waits_
         ("ready".into(), "parked:b".into()),
         "at the head"
     );
-    assert!(worker.claim(1).await.is_empty(), "`a` is offered to another");
-    assert_eq!(
-        (bench.state(both).await, bench.state(behind_b).await),
-        ("parked:a".into(), "ready".into())
-    );
+    let held = worker.claim_one().await;
+    assert_eq!(held.id, both, "`a` is free, though offered to another");
+    assert!(worker.claim(1).await.is_empty());
+    assert_eq!(bench.state(after_it).await, "parked:a");
+    worker.done(&held).await;
     let held = worker.claim(2).await;
-    assert_eq!(held.iter().map(|held| held.id).collect::<Vec<_>>(), [behind_b, after_it]);
-    for held in &held {
-        worker.done(held).await;
-    }
-    assert_eq!(worker.claim_one().await.id, both, "it takes both in the end");
+    assert_eq!(held.len(), 2);
+}
+
+async fn two_jobs_over_the_same_two_keys_with_a_turn_each_do_not_pass_them_round_for_ever(bench: &Bench) {
+    let worker = bench.worker();
+    bench.put(job().lock("b")).await;
+    let holds_b = worker.claim_one().await;
+    let behind_b = bench.put(job().locks(&["a", "b"])).await;
+    assert!(worker.claim(1).await.is_empty());
+    bench.put(job().lock("a")).await;
+    let holds_a = worker.claim_one().await;
+    let behind_a = bench.put(job().locks(&["a", "b"])).await;
+    let after_them = bench.put(job().lock("a")).await;
+    assert!(worker.claim(2).await.is_empty());
+    assert_eq!(
+        (bench.state(behind_a).await, bench.state(behind_b).await),
+        ("parked:a".into(), "parked:b".into())
+    );
+    worker.done(&holds_a).await;
+    worker.done(&holds_b).await;
+    let held = worker.claim(5).await;
+    assert_eq!(held.iter().map(|held| held.id).collect::<Vec<_>>(), [behind_b], "one of them runs");
+    worker.done(&held[0]).await;
+    let held = worker.claim(5).await;
+    assert_eq!(held.iter().map(|held| held.id).collect::<Vec<_>>(), [behind_a], "then the other");
+    worker.done(&held[0]).await;
+    assert_eq!(worker.claim_one().await.id, after_them, "it kept its place");
 }
 
 async fn waiters_of_a_paused_queue_keep_their_place_and_are_passed_over(bench: &Bench) {
@@ -384,6 +406,7 @@ on_every_engine!(
     a_returned_job_lets_the_waiter_go_first,
     a_job_over_two_keys_takes_both_or_none,
     a_job_whose_other_key_is_busy_at_its_turn_passes_the_turn_on_and_waits_first_there,
+    two_jobs_over_the_same_two_keys_with_a_turn_each_do_not_pass_them_round_for_ever,
     waiters_of_a_paused_queue_keep_their_place_and_are_passed_over,
     a_free_lock_whose_waiters_were_all_paused_is_handed_over_by_the_look,
     a_turn_in_a_queue_paused_meanwhile_passes_on_after_its_time,

@@ -169,10 +169,11 @@ impl State {
         if expired {
             return Way::Bare(LockOutcome::None);
         }
+        let has_turn = self.has_turn(id, locks);
         for key in locks {
             match self.lock_of(key) {
                 Some(Lock::Foreign) => return Way::Bare(LockOutcome::Foreign(key.clone())),
-                None if self.may_take(id, key) => {}
+                None if has_turn || self.is_unclaimed(key) => {}
                 _ if self.waits_when_busy(id) => return Way::Parks(key.clone()),
                 _ => return Way::Bare(LockOutcome::Busy(key.clone())),
             }
@@ -184,12 +185,15 @@ impl State {
         })
     }
 
-    /// Whether a free lock is this job's to take: it is its turn, or nobody waits.
-    fn may_take(&self, id: JobId, key: &LockKey) -> bool {
-        match self.next.get(key) {
-            Some(next) => next.job == id,
-            None => !self.parked.contains_key(key),
-        }
+    /// Whether it is this job's turn for one of its locks. It then takes every other that is free, also where that is
+    /// offered to another: two jobs with a turn each for what both need would otherwise pass their turns round for ever.
+    fn has_turn(&self, id: JobId, locks: &[LockKey]) -> bool {
+        locks.iter().any(|key| self.next.get(key).is_some_and(|next| next.job == id))
+    }
+
+    /// Whether nobody waits for a lock, nor has the turn for it.
+    fn is_unclaimed(&self, key: &LockKey) -> bool {
+        !self.next.contains_key(key) && !self.parked.contains_key(key)
     }
 
     fn waits_when_busy(&self, id: JobId) -> bool {

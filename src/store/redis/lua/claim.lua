@@ -5,6 +5,19 @@
 --   '3' only suspects). A note is `index kind value` a line: W waited ms, B busy key, G gave up after ms, F foreign key, X expired, T tries, A alone.
 -- Cost: a list: LRANGE, HMGET jobs, HMGET owners, EXISTS of its locks, LTRIM; a claim: ZADD, HSET, HSET; a lock: HSET, PEXPIRE
 -- Called by: turn
+-- whether it is this job's turn for one of its locks: it then takes every other that is free, also one offered to another, or two jobs
+-- with a turn each for what both need would pass their turns round for ever
+local function has_turn(id,ls)
+  if not rare.next and not rare.checks then return false end
+  for key in string.gmatch(ls,'[^,]+') do
+    local w=match(call('HGET',NEXT,key) or '','^%d+|%d+|(.*)$')
+    if w then
+      local _,_,_,other=R().split_where(w)
+      if other==id then return true end
+    end
+  end
+  return false
+end
 local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects)
   local ids,values,notes,k={},{},{},0
   local got,seen={},{}
@@ -97,8 +110,9 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects)
                   if row then
                     local s,w=match(row,'^%d+|(%d+)|(.*)$')
                     local _,_,_,other=R().split_where(w)
-                    if other==id then nexts[#nexts+1]={key,k+1,id}; since=s else busy=key end
-                  elseif call('EXISTS',P..'parked:'..key)==1 then busy=key end
+                    if other==id then nexts[#nexts+1]={key,k+1,id}; since=s
+                    elseif not (hand or has_turn(id,ls)) then busy=key end
+                  elseif call('EXISTS',P..'parked:'..key)==1 and not (hand or has_turn(id,ls)) then busy=key end
                 end
                 if busy or foreign then break end
                 mine[#mine+1]=key

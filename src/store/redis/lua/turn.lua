@@ -99,8 +99,9 @@ if looking then
   rare={checks=true,places=true,paused=true,waits=true,tries=true}   -- it may have written some
 end
 side=side or looking or A[15]~='' or bits~=''          -- this turn may have put something there
-local ids,values,notes,fence,more=claim(want,queues,side,handed,ms,us,tonumber(st[1] or '0'),A[5],A[7],A[8],A[11])
+local ids,values,notes,fence,more=claim(looking and not any and 0 or want,queues,side,handed,ms,us,tonumber(st[1] or '0'),A[5],A[7],A[8],A[11])
 if want==0 and any then more='1' end
+if looking and not any then more='0' end                -- the look has seen that there is nothing
 if A[10]~='' and more~='0' and more~='3' then
   for queue in string.gmatch(A[10],'[^,]+') do
     local l=P..'queue:'..queue..':'

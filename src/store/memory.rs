@@ -233,7 +233,7 @@ impl Store for MemoryStore {
 
     async fn acquire(&self, key: &LockKey, token: &OwnerToken, ttl: Duration) -> Result<AcquireAnswer, Error> {
         let sent_at = LeaseInstant::now();
-        self.transition(|state| state.acquire(key, token, ttl, sent_at))
+        Ok(self.transition(|state| state.acquire(key, token, ttl, sent_at)))
     }
 
     async fn release(&self, key: &LockKey, token: &OwnerToken) -> Result<ReleaseAnswer, Error> {

@@ -120,11 +120,11 @@ impl Pair {
         let counted = [census.scheduled, census.parked, census.active, census.dead, census.jobs];
         same("jobs and census", [counts, counted])?;
         let log = both!(self, |store, _side| store.attempts(0, 100_000));
+        // By job: the order within one reap is the engine's own.
         let log = log.map(|entries| {
-            entries
-                .into_iter()
-                .map(|entry| (entry.record.job, entry.record.outcome))
-                .collect::<Vec<_>>()
+            let mut by_job: Vec<_> = entries.into_iter().map(|entry| (entry.record.job, entry.record.outcome)).collect();
+            by_job.sort_by(|(a, _), (b, _)| a.cmp(b));
+            by_job
         });
         same("log", log)?;
         Ok(())
@@ -145,5 +145,17 @@ impl Pair {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Where every job is in each store, for a failure's message.
+    pub async fn states(&self) -> String {
+        let mut lines = String::new();
+        for id in &self.jobs {
+            for (side, engine) in self.stores.iter().enumerate() {
+                let view = engine.store().job(*id).await.ok().flatten();
+                lines += &format!("{id} in store {side}: {:?}\n", view.map(|view| (view.state, view.tries)));
+            }
+        }
+        lines
     }
 }

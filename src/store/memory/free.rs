@@ -44,11 +44,43 @@ impl State {
             return None;
         }
         let id = self.first_waiter(key)?;
+        self.make_next(key, id);
+        Some(id)
+    }
+
+    fn make_next(&mut self, key: &LockKey, id: JobId) {
         self.leave_list(id, key);
         self.places.remove(&id);
         let until = self.now + NEXT_KEPT;
         self.next.insert(key.clone(), Next { job: id, until });
-        Some(id)
+    }
+
+    /// The job did not come in its turn: the following waiter is next, and the late one goes before the others again, its entry
+    /// taken back. Nobody else there: the turn is offered to it anew.
+    pub fn pass_over(&mut self, key: &LockKey, late: JobId) {
+        self.next.remove(key);
+        let following = self.first_waiter(key);
+        if self.is_ready(late) {
+            self.park(late, key, true);
+            self.drop_entry(late);
+        }
+        match following.filter(|_| self.lock_of(key).is_none()) {
+            Some(id) => {
+                self.make_next(key, id);
+                self.push_head(id);
+            }
+            None => self.hand_over(key),
+        }
+    }
+
+    /// Removes the first entry of a job from its list.
+    fn drop_entry(&mut self, id: JobId) {
+        let Some(list) = self.list_of(id) else { return };
+        if let Some(entries) = self.queues.get_mut(&list)
+            && let Some(at) = entries.iter().position(|entry| *entry == id)
+        {
+            entries.remove(at);
+        }
     }
 
     /// The first waiter of a lock whose queue is not paused.

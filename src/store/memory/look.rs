@@ -1,20 +1,22 @@
-//! Look: what time alone brings about. Promotes what is due, then checks locks with waiters, then waits that last too long.
+//! Look: what time alone brings about. Promotes what is due, reaps, then checks locks
+//! with waiters, then waits that last too long.
 
 use super::state::{Lock, Place, State};
-use crate::limits::{NEXT_KEPT, PROMOTE_MAX};
-use crate::names::{JobId, LockKey};
+use crate::limits::PROMOTE_MAX;
+use crate::names::LockKey;
 
 impl State {
-    pub fn look(&mut self) {
+    pub fn look(&mut self, log: bool) {
         let promoted = self.promote();
+        let more_lapsed = self.reap(log);
         for key in self.lock_checks() {
             self.check_lock(&key);
         }
         self.give_up();
         self.trim_dead();
         self.forget();
-        // As many as allowed were due: the next turn goes on rather than half a second later.
-        if promoted < PROMOTE_MAX {
+        // It was not the last of them: the next turn goes on rather than half a second later.
+        if promoted < PROMOTE_MAX && !more_lapsed {
             self.last_look = self.now;
         }
     }
@@ -51,24 +53,6 @@ impl State {
             // A lock that ended by its time, or whose waiters were all paused.
             None => self.hand_over(key),
         }
-    }
-
-    /// The job did not come in its turn: the following waiter is next, and the late one goes before the others again.
-    /// Nobody else there: it stays its turn.
-    fn pass_over(&mut self, key: &LockKey, late: JobId) {
-        if !self.is_ready(late) {
-            self.next.remove(key);
-            return self.hand_over(key);
-        }
-        if self.first_waiter(key).is_none() && !self.is_paused(late) {
-            if let Some(next) = self.next.get_mut(key) {
-                next.until = self.now + NEXT_KEPT;
-            }
-            return;
-        }
-        self.next.remove(key);
-        self.hand_over(key);
-        self.park(late, key, true);
     }
 
     /// Drops locks and unique keys whose time has passed.

@@ -7,8 +7,8 @@ use crate::store::settle::Death;
 
 impl State {
     /// Takes back the claim that lapsed first, if one did: its jobs to the heads of their queues in their order, as
-    /// suspects, then their locks to the next waiters.
-    pub fn reap(&mut self, log: bool) {
+    /// suspects, then their locks to the next waiters. Answers whether there are more.
+    pub fn reap(&mut self, log: bool) -> bool {
         let mut lapsed: Vec<_> = self
             .claims
             .iter()
@@ -16,10 +16,11 @@ impl State {
             .map(|(token, row)| (row.deadline, token.clone()))
             .collect();
         lapsed.sort();
-        self.more_lapsed = lapsed.len() > 1;
-        let Some((_, token)) = lapsed.into_iter().next() else { return };
-        let Some(row) = self.claims.remove(&token) else { return };
-        let owned: Vec<_> = row.jobs.into_iter().filter(|(id, _)| self.owners.get(id) == Some(&token)).collect();
+        let more = lapsed.len() > 1;
+        let Some((_, token)) = lapsed.into_iter().next() else { return more };
+        let Some(row) = self.claims.remove(&token) else { return more };
+        let is_owned = |id: &JobId| self.owners.get(id) == Some(&token);
+        let owned: Vec<_> = row.jobs.iter().copied().filter(|(id, _)| is_owned(id)).collect();
         let mut freed = Freed::default();
         for (id, fence) in &owned {
             if let Some(job) = self.jobs.get(id) {
@@ -29,10 +30,16 @@ impl State {
                 }
             }
         }
-        for (id, _) in owned.into_iter().rev() {
-            self.take_back(id, &token);
+        for (id, _) in row.jobs.into_iter().rev() {
+            if self.owners.get(&id) == Some(&token) {
+                self.take_back(id, &token);
+            } else if self.is_ready(id) {
+                // Its entry may be lost where rows were: one more does no harm.
+                self.push_head(id);
+            }
         }
         self.free_all(freed);
+        more
     }
 
     fn take_back(&mut self, id: JobId, token: &OwnerToken) {
@@ -55,6 +62,6 @@ impl State {
             self.change_tries(id, |tries| tries.reaped_from = None);
             return self.bury(id, Death::Crashed, "its worker ended with it too often");
         }
-        self.push_head(id);
+        self.go_back(id, None);
     }
 }

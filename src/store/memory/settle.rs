@@ -49,30 +49,33 @@ impl State {
             Verdict::Done => return self.end(id, Ended::Done),
             Verdict::Schedule { charge, error, .. } => self.charge(id, *charge, error.as_deref()),
             Verdict::Bury { charge, .. } => self.charge(id, *charge, None),
-            Verdict::Return | Verdict::Rekey(_) => {}
+            Verdict::Rekey(locks) => self.rekey(id, locks),
+            Verdict::Return => {}
         }
-        if mark.is_some() {
+        let is_buried = matches!(verdict, Verdict::Bury { .. });
+        if mark.is_some() || (!is_buried && !self.is_readable(id)) {
             return self.go_back(id, mark);
         }
         match verdict {
             Verdict::Done => {}
             Verdict::Schedule { delay, .. } => self.schedule(id, self.now.saturating_add(*delay)),
-            Verdict::Return => self.push_head(id),
-            Verdict::Rekey(locks) => {
-                if let Some(Ok(envelope)) = self.jobs.get_mut(&id).map(|job| &mut job.envelope) {
-                    envelope.header.locks = locks.clone();
-                    envelope.header.locks.sort();
-                    envelope.header.locks.dedup();
-                }
-                self.push_head(id);
-            }
+            Verdict::Return | Verdict::Rekey(_) => self.push_head(id),
             Verdict::Bury { reason, death, .. } => self.bury(id, *death, reason),
+        }
+    }
+
+    fn rekey(&mut self, id: JobId, locks: &[LockKey]) {
+        if let Some(Ok(envelope)) = self.jobs.get_mut(&id).map(|job| &mut job.envelope) {
+            envelope.header.locks = locks.to_vec();
+            envelope.header.locks.sort();
+            envelope.header.locks.dedup();
         }
     }
 
     /// Puts a job that ended without a verdict back at the head, or ends it where that was asked for.
     pub fn go_back(&mut self, id: JobId, mark: Option<Mark>) {
         match mark {
+            None if !self.is_readable(id) => self.bury(id, Death::Unfit, "the stored job cannot be read"),
             None => self.push_head(id),
             Some(Mark::Cancel) => self.bury(id, Death::Cancelled, "cancelled"),
             Some(Mark::Delete) => self.end(id, Ended::Deleted),

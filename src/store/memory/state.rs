@@ -49,8 +49,6 @@ pub(super) struct State {
     pub tasks: BTreeMap<String, String>,
     pub last_fence: u64,
     pub last_look: Time,
-    /// The last reap left lapsed claims.
-    pub more_lapsed: bool,
     /// Numbers claims; it grows per worker and slot since it grows at all.
     pub last_claim: u64,
     /// Queues that may have something to claim and whose mark nobody has taken.
@@ -176,6 +174,11 @@ impl State {
     /// A job is ready when it has a body and neither an owner nor a place.
     pub fn is_ready(&self, id: JobId) -> bool {
         self.jobs.contains_key(&id) && !self.owners.contains_key(&id) && !self.places.contains_key(&id)
+    }
+
+    /// Whether a stored job can be read; what is not there needs no reading.
+    pub fn is_readable(&self, id: JobId) -> bool {
+        self.jobs.get(&id).is_none_or(|job| job.envelope.is_ok())
     }
 
     pub fn list_of(&self, id: JobId) -> Option<List> {

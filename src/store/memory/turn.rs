@@ -1,4 +1,4 @@
-//! The turn: settle, free, look, reap, claim.
+//! The turn: settle, free, look, claim.
 
 use super::settle::Freed;
 use super::state::State;
@@ -32,12 +32,8 @@ impl State {
         for token in &turn.finished {
             self.finish(token);
         }
-        let looks = self.now >= self.last_look + LOOK || self.last_look > self.now;
-        if looks {
-            self.look();
-        }
-        if looks || self.more_lapsed {
-            self.reap(turn.log);
+        if self.now >= self.last_look + LOOK || self.last_look > self.now {
+            self.look(turn.log);
         }
         let (claim, more) = self.claim(worker, slot, &turn, sent_at);
         TurnReply { settled, claim, more }

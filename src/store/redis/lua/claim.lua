@@ -119,7 +119,7 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects)
               end
             end
             local on_busy,wait
-            if busy then local _,_,_,o,w=R().header(value); on_busy,wait=o,w end
+            if busy then on_busy,wait=match(value,'^1|[^|]*|[012]|[^|\n]*|([^|\n]*)|(%d*)|') end
             if busy and rare.next and not hand then      -- a turn it has elsewhere passes on
               for key in string.gmatch(ls,'[^,]+') do
                 local s,w=match(call('HGET',NEXT,key) or '','^%d+|(%d+)|(.*)$')
@@ -131,7 +131,7 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects)
               for j=#nexts,1,-1 do if nexts[j][3]==id then table.remove(nexts,j) end end
             end
             if busy and (on_busy=='w' or since) then
-              local w={R().where_of(id,queue,prio,ls),id,since or int(ms),wait,since~=nil}
+              local w={prio..queue..'|'..id..'|'..ls,id,since or int(ms),wait,since~=nil}
               parks[busy]=parks[busy] or {}
               table.insert(parks[busy],w); seen[busy]=true
               if hand then moved[#moved+1]={hand.key,hand.where}; passed[#passed+1]=hand.key; hand.gone=true end
@@ -191,7 +191,7 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects)
   for _,m in ipairs(moved) do
     call('LREM',P..'parked:'..m[1],'1',m[2])
     if m[3] then call('HDEL',PLACES,m[3]); if rare.waits then call('ZREM',WAITS,m[3]) end end
-    R().settle_checks(m[1])
+    if call('EXISTS',P..'parked:'..m[1])==0 and not (rare.next and call('HEXISTS',NEXT,m[1])==1) then call('ZREM',LC,m[1]) end
   end
   for _,x in ipairs(nexts) do call('HDEL',NEXT,x[1]); R().settle_checks(x[1]) end
   for _,t in ipairs(tails) do

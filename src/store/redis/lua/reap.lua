@@ -9,6 +9,7 @@ local function reap_one(token,ms)
   local fence,ids=match(row or '','^%d+|(%d+)|([^\n]*)')
   ids=ids or ''
   local n=math.floor(#ids/L)
+  local loose={}
   for i=n,1,-1 do                                        -- backwards: each goes to the head
     local id=sub(ids,(i-1)*L+1,i*L)
     local owner,value=call('HGET',OWN,id),call('HGET',JOBS,id)
@@ -32,14 +33,15 @@ local function reap_one(token,ms)
       elseif not dead then
         back(id,value,ms)
       end
-      if queue then
-        for key in each_lock(locks) do
-          redis.pcall('HDEL',P..'lock:'..key,token)
-          if call('ZSCORE',LC,key) then free_and_offer(key,ms) end
-        end
-      end
+      if queue then table.insert(loose,1,locks) end
     elseif value and not owner and call('HEXISTS',PLACES,id)==0 then
       back(id,value,ms)                                  -- claimed on paper only: an entry more does no harm
+    end
+  end
+  for _,locks in ipairs(loose) do                        -- after the jobs: a waiter stands before them
+    for key in each_lock(locks) do
+      redis.pcall('HDEL',P..'lock:'..key,token)
+      if call('ZSCORE',LC,key) then free_and_offer(key,ms) end
     end
   end
   call('HDEL',CLAIMS,token)

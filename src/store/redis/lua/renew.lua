@@ -33,16 +33,20 @@ for _=1,tonumber(A[1]) do
     call('ZADD',ACTIVE,'XX',int(ms+tonumber(lease)),token)
     local row=call('HGET',CLAIMS,token)
     local ids=row and match(row,'^%d+|%d+|([^\n]*)') or ''
+    local loose={}
     for i=math.floor(#ids/L),1,-1 do
       local id=sub(ids,(i-1)*L+1,i*L)
       if not named[id] and call('HGET',OWN,id)==token then
         local value=call('HGET',JOBS,id)
         local queue,_,locks=header(value or '')
         back(id,value,ms)
-        if queue then for key in each_lock(locks) do
-          redis.pcall('HDEL',P..'lock:'..key,token)
-          if call('ZSCORE',LC,key) then free_and_offer(key,ms) end
-        end end
+        if queue then table.insert(loose,1,locks) end
+      end
+    end
+    for _,locks in ipairs(loose) do                      -- after the jobs: a waiter stands before them
+      for key in each_lock(locks) do
+        redis.pcall('HDEL',P..'lock:'..key,token)
+        if call('ZSCORE',LC,key) then free_and_offer(key,ms) end
       end
     end
   end

@@ -11,6 +11,7 @@ local function settle(at,c,codes,runs,has_locks,nested,uniques,ms,freed)
   local ex=has_locks and lk+c or lk                      -- extras follow, one for each verdict other than done
   local own=call('HMGET',OWN,unpack(A,ids+1,ids+c))
   local ok,nlost,i={},0,0
+  local loose={}                                         -- freed after all jobs are back: a waiter stands before them
   if codes~='' then call('HDEL',STATE,'-') end           -- likewise
   local nest
   if nested~='' then
@@ -28,11 +29,11 @@ local function settle(at,c,codes,runs,has_locks,nested,uniques,ms,freed)
         if ls~='' then
           if not find(ls,',',1,true) then
             if redis.pcall('HDEL',P..'lock:'..ls,tok)~=1 then good=false end
-            if rare.checks then freed(ls) end
+            if rare.checks then loose[#loose+1]=ls end
           else
             for key in string.gmatch(ls,'[^,]+') do
               if redis.pcall('HDEL',P..'lock:'..key,tok)~=1 then good=false end
-              if rare.checks then freed(key) end
+              if rare.checks then loose[#loose+1]=key end
             end
           end
         end
@@ -40,7 +41,7 @@ local function settle(at,c,codes,runs,has_locks,nested,uniques,ms,freed)
       if nest and nest[i] then
         for _,h in ipairs(nest[i]) do
           if redis.pcall('HDEL',P..'lock:'..h[1],h[2])~=1 then good=false end
-          if rare.checks then freed(h[1]) end
+          if rare.checks then loose[#loose+1]=h[1] end
         end
       end
       if not good then
@@ -91,8 +92,8 @@ local function settle(at,c,codes,runs,has_locks,nested,uniques,ms,freed)
               if t.mismatches==1 then t.since=ms end
             else t.mismatches=0; t.since=0 end
             if code=='s' then R().add_error(t,text) end
+            R().tries_write(id,t)
             if not R().requested(id,value,ms) then
-              R().tries_write(id,t)
               local queue,prio,locks=R().header(value)
               if code=='b' or not queue then
                 R().bury(id,value,code=='b' and a or 'u',text,ms)
@@ -103,7 +104,6 @@ local function settle(at,c,codes,runs,has_locks,nested,uniques,ms,freed)
               end
             end
           else
-            t.mismatches=0; t.since=0
             R().tries_write(id,t)
             if code=='k' then
               value=string.gsub(value,'^(1|[^|\n]*|[012]|)[^|\n]*','%1'..string.gsub(extra,'%%','%%%%'),1)
@@ -120,6 +120,7 @@ local function settle(at,c,codes,runs,has_locks,nested,uniques,ms,freed)
       if ok[tonumber(j)]=='1' and (codes=='' or sub(codes,j,j)=='d') then R().free_unique(A[ids+j],key) end
     end
   end
+  for _,key in ipairs(loose) do freed(key) end
   if nlost==0 then return '' end
   return table.concat(ok)
 end

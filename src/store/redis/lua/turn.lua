@@ -63,9 +63,16 @@ local function freed(key)
   end
   local first=call('LINDEX',P..'parked:'..key,'0')
   if not first then return end
-  local where,place=R().free(key,ms,first)
-  if not where then return end
-  local queue,prio,entry,id=R().split_where(where)
+  -- the plain case without the functions of R: a live first waiter, its queue not paused
+  local prio,queue,entry=match(first,'^(%d)([^|]*)|(.*)$')
+  local where,id=first,sub(entry,1,L)
+  local place=call('HGET',PLACES,id)
+  if rare.paused or not place or sub(place,1,1)~='p' or match(place,'|(.*)$')~=key then
+    where,place=R().free(key,ms,first)
+    if not where then return end
+    prio,queue,entry=match(where,'^(%d)([^|]*)|(.*)$')
+    id=sub(entry,1,L)
+  elseif call('EXISTS',P..'lock:'..key)==1 then return end
   local list=P..'queue:'..queue..':'..prio
   handed[list]=handed[list] or {}
   for _,h in ipairs(handed[list]) do if h.key==key then return end end
@@ -96,7 +103,7 @@ local again,any=false,false
 if looking then
   if nos then call('HSET',STATE,'no',nos); nos=nil end  -- the look records too
   again,any=R().look(ms,queues,st[5])
-  rare={checks=true,places=true,paused=true,waits=true,tries=true}   -- it may have written some
+  rare={checks=true,places=true,next=true,paused=true,waits=true,tries=true}   -- it may have written some
 end
 side=side or looking or A[15]~='' or bits~=''          -- this turn may have put something there
 local ids,values,notes,fence,more=claim(looking and not any and 0 or want,queues,side,handed,ms,us,tonumber(st[1] or '0'),A[5],A[7],A[8],A[11])

@@ -1,10 +1,16 @@
 //! Two stores are given the same random verbs and must answer and look the same after each; then all work must drain.
 //!
-//! `stores()` says which two. Ours against itself proves the generator and the drain; against Redis it proves the scripts.
+//! The embedded engine against itself proves the generator and the drain; against Redis it proves the scripts.
 //! `LINCHPIN_SEED` and `LINCHPIN_CASES` choose the run; a failure prints the seed and the shortest sequence found.
 
 #[path = "conformance/engine.rs"]
 mod engine;
+
+#[cfg(feature = "redis")]
+#[path = "conformance/redis_engine.rs"]
+mod redis_engine;
+#[cfg(feature = "redis")]
+mod support;
 
 mod model {
     pub mod compare;
@@ -14,6 +20,7 @@ mod model {
 }
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
@@ -47,22 +54,33 @@ const MUST_SEE: &[&str] = &[
     "Waited",
 ];
 
-async fn stores() -> [Arc<dyn Engine>; 2] {
-    [engine::memory().await, engine::memory().await]
-}
-
 fn from_environment(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
 #[test]
-fn two_stores_given_the_same_verbs_agree_and_drain() {
+fn the_embedded_engine_agrees_with_itself_and_drains() {
+    prove(400, async |_| [engine::memory().await, engine::memory().await]);
+}
+
+#[cfg(feature = "redis")]
+#[test]
+fn redis_agrees_with_the_embedded_engine_and_drains() {
+    let server = Arc::new(support::RedisServer::start());
+    prove(60, async |case| {
+        let namespace = format!("case-{case}");
+        [engine::memory().await, redis_engine::redis_on(server.clone(), &namespace).await]
+    });
+}
+
+/// Runs random cases on the two stores that `open` opens for each.
+fn prove(cases: u64, open: impl AsyncFn(u64) -> [Arc<dyn Engine>; 2]) {
     let seed = from_environment("LINCHPIN_SEED", 20_261_201);
-    let cases = from_environment("LINCHPIN_CASES", 400);
+    let cases = from_environment("LINCHPIN_CASES", cases);
     let config = Config {
         cases: cases as u32,
         failure_persistence: None,
-        max_shrink_iters: 4000,
+        max_shrink_iters: 1000,
         ..Config::default()
     };
     let mut bytes = [0; 32];
@@ -73,9 +91,10 @@ fn two_stores_given_the_same_verbs_agree_and_drain() {
         .build()
         .expect("a runtime");
     let seen = Mutex::new(BTreeSet::new());
+    let opened = AtomicU64::new(0);
     let result = runner.run(&verb::sequence(), |verbs| {
         runtime.block_on(async {
-            let mut pair = Pair::new(stores().await);
+            let mut pair = Pair::new(open(opened.fetch_add(1, Ordering::Relaxed)).await);
             for verb in &verbs {
                 pair.apply(verb).await.map_err(TestCaseError::fail)?;
             }

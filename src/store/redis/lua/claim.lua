@@ -54,7 +54,7 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects)
         end
         local body=call('HMGET',JOBS,unpack(cid))
         local act=call('HMGET',OWN,unpack(cid))
-        local place=rare.places and call('HMGET',PLACES,unpack(cid))
+        local place=rare.places and cn>0 and call('HMGET',PLACES,unpack(cid))
         local tries=rare.tries and call('HMGET',TRIES,unpack(cid))
         local free_all=nn==0 or (cn==0 and nn==hn) or call('EXISTS',unpack(names))==0   -- a handed lock is known to be absent
         local bare='1|'..queue..'|'..prio..'||'

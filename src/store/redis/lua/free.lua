@@ -3,7 +3,7 @@
 -- `next`: at the head of its queue, noted with a deadline. Waiters of paused queues are passed over and keep their place.
 -- KEYS: -
 -- ARGV: -
--- Returns: free(key,ms) -> where and place of the next waiter (still in parked) or nil; offer(key,where,ms)
+-- Returns: free(key,ms,first waiter where known) -> where and place of the next waiter (still in parked) or nil; offer(key,where,ms)
 -- Cost: 2 commands a waiter looked at, at most 16 waiters
 -- Called by: settle, reap, checks, release, cancel, delete, claim
 local NEXT_MS,PAUSED_MS,PASSED_MAX=2000,500,16
@@ -17,11 +17,12 @@ local function unpark(key,where,id)
   call('HDEL',PLACES,id)
   call('ZREM',WAITS,id)
 end
-local function free(key,ms)
+local function free(key,ms,first)
   if not absent(key) then return nil end
   local pk,at=P..'parked:'..key,0
   for _=1,PASSED_MAX do
-    local where=call('LINDEX',pk,int(at))
+    local where=first or call('LINDEX',pk,int(at))
+    first=nil
     if not where then break end
     local queue,_,_,id=split_where(where)
     local place=call('HGET',PLACES,id)

@@ -35,11 +35,7 @@ if want>0 then for _,queue in ipairs(queues) do
 end end
 local some=call('EXISTS',unpack(ask))
 local side=false
-if some>0 and #ask>9 then
-  local all=some
-  some=call('EXISTS',LC,PLACES,NEXT,BODIES,CANCELS,TRIES,WATCHED,PAUSED,WAITS)
-  side=all>some
-end
+rare={}
 if some>0 then
   local common=call('EXISTS',LC,PLACES)
   if common==2 then rare.checks=true; rare.places=true
@@ -48,6 +44,7 @@ if some>0 then
     rare.places=not rare.checks
   end
   if some>common then
+    side=true
     rare.next=call('EXISTS',NEXT)==1
     rare.bodies=call('EXISTS',BODIES)==1
     rare.cancels=call('EXISTS',CANCELS)==1
@@ -64,9 +61,9 @@ local function freed(key)
     if call('ZSCORE',LC,key) then R().free_and_offer(key,ms) end
     return
   end
-  local pk=P..'parked:'..key
-  if not call('LINDEX',pk,'0') then return end
-  local where,place=R().free(key,ms)
+  local first=call('LINDEX',P..'parked:'..key,'0')
+  if not first then return end
+  local where,place=R().free(key,ms,first)
   if not where then return end
   local queue,prio,entry,id=R().split_where(where)
   local list=P..'queue:'..queue..':'..prio

@@ -135,7 +135,10 @@ impl State {
     pub fn surrender(&mut self, settle: Settle) -> SettleAnswer {
         let mut freed = Freed::default();
         let answer = self.settle(&settle, &mut freed);
-        self.log.settled(settle.record, answer);
+        // A repeated one is answered `Lost` too: only the first is an entry.
+        if answer == SettleAnswer::Accepted {
+            self.log.settled(settle.record, answer);
+        }
         self.free_all(freed);
         answer
     }

@@ -199,13 +199,14 @@ impl RedisStore {
     }
 }
 
-/// Takes out the settles of a job that one before settles already, and says where they stood, in order.
+/// Takes out the settles of an attempt that one before settles already, and says where they stood, in order. Another attempt of
+/// the same job is another owner's: at most one of them is valid.
 fn settled_twice(settles: &mut Vec<Settle>) -> Vec<usize> {
     let mut seen = HashSet::with_capacity(settles.len());
     let mut twice = Vec::new();
     let mut at = 0;
     settles.retain(|settle| {
-        let new = seen.insert(settle.id);
+        let new = seen.insert((settle.id, settle.token.clone()));
         if !new {
             twice.push(at);
         }

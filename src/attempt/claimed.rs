@@ -29,14 +29,8 @@ pub(crate) struct Claimed {
     pub(crate) lapsed: AtomicBool,
     /// Its number in the watchdog's list.
     pub(crate) serial: AtomicU64,
-    /// The fetcher's count of its settles in each of the two turns in flight.
-    pub(crate) riding: [AtomicU32; 2],
-    /// Attempts whose settle is in no turn yet.
-    pub(crate) unsent: AtomicU32,
     /// Attempts not answered for.
     pub(crate) unanswered: AtomicU32,
-    /// Said to be finished.
-    pub(crate) finished: AtomicBool,
     attempts: Box<[AttemptState]>,
 }
 
@@ -52,10 +46,7 @@ impl Claimed {
             renewing: AtomicBool::new(false),
             lapsed: AtomicBool::new(false),
             serial: AtomicU64::new(0),
-            riding: [AtomicU32::new(0), AtomicU32::new(0)],
-            unsent: AtomicU32::new(count),
             unanswered: AtomicU32::new(count),
-            finished: AtomicBool::new(false),
             attempts: claim.jobs.into_iter().map(AttemptState::new).collect(),
         })
     }

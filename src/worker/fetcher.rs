@@ -47,7 +47,6 @@ type Flights = FuturesUnordered<BoxFuture<'static, Landed>>;
 
 /// A turn in flight, and what it carries.
 struct Outgoing {
-    slot: usize,
     want: usize,
     cargo: Cargo,
     took: Vec<QueueName>,
@@ -219,9 +218,8 @@ impl Fetcher {
         let ending = self.draining.is_some() && self.slots.running() == 0;
         self.slots.promise(want);
         self.outgoing[slot] = Some(Outgoing {
-            slot,
             want,
-            cargo: self.settler.load(slot, self.half, ending, now),
+            cargo: self.settler.load(self.half, ending, now),
             took: std::mem::take(&mut self.took),
             suspects,
         });
@@ -232,8 +230,8 @@ impl Fetcher {
     /// Whether a turn is owed although nothing has ended and nothing is known to be there.
     fn owes(&self, now: Instant) -> bool {
         match self.draining {
-            None => self.settler.owes() || now >= self.looker.next(),
-            Some(_) => self.settler.owes() || (self.slots.running() == 0 && self.settler.owes_at_end()),
+            None => self.settler.owes(now) || now >= self.looker.next(),
+            Some(_) => self.settler.owes(now) || (self.slots.running() == 0 && self.settler.owes_at_end()),
         }
     }
 
@@ -275,7 +273,7 @@ impl Fetcher {
 
     fn landed_well(&mut self, outgoing: Outgoing, reply: TurnReply) {
         self.again = Again::new();
-        self.settler.unload(outgoing.slot, outgoing.cargo, &reply.settled);
+        self.settler.unload(outgoing.cargo, &reply.settled);
         let claimed = reply.claim.as_ref().map_or(0, |claim| claim.jobs.len());
         self.slots.give_back(outgoing.want.saturating_sub(claimed));
         if let Some(claim) = reply.claim.filter(|claim| !claim.jobs.is_empty()) {
@@ -287,7 +285,7 @@ impl Fetcher {
     /// The turn was not done: everything goes back, and the next one waits a little.
     fn landed_badly(&mut self, outgoing: Outgoing, error: &Error) {
         tracing::error!(worker.id = %self.shop.worker, error = %error, "turn refused, trying again");
-        self.settler.put_back(outgoing.slot, outgoing.cargo);
+        self.settler.put_back(outgoing.cargo);
         self.slots.give_back(outgoing.want);
         self.took.extend(outgoing.took);
         self.hold_off = Some(Instant::now() + self.again.wait());

@@ -17,6 +17,12 @@ use crate::worker::watchdog::Watched;
 /// Counts ride along this often.
 const COUNTS_EVERY: Duration = Duration::from_millis(500);
 
+/// Claims to finish that make a turn say so, and how long fewer may wait.
+const FINISHED_BATCH: usize = 16;
+const FINISHED_EVERY: Duration = Duration::from_millis(500);
+/// The most claims one turn finishes.
+const FINISHED_MAX: usize = 1000;
+
 /// An ended attempt on its way to be settled.
 pub(crate) struct Rider {
     claim: Arc<Claimed>,
@@ -28,9 +34,7 @@ pub(crate) struct Rider {
 #[derive(Default)]
 pub(crate) struct Cargo {
     riders: Vec<Rider>,
-    /// Claims that this turn says are finished because their last settle rides in it.
-    closed: Vec<Arc<Claimed>>,
-    /// Claims that were finished before.
+    /// Claims that were answered for before.
     finished: Vec<OwnerToken>,
     counts: Vec<(&'static str, u64)>,
 }
@@ -40,6 +44,7 @@ pub(crate) struct Settler {
     watched: Arc<Watched>,
     pending: VecDeque<Rider>,
     finished: Vec<OwnerToken>,
+    finished_said: Instant,
     counts: Vec<(&'static str, u64)>,
     counts_said: Instant,
     summary: Summary,
@@ -51,6 +56,7 @@ impl Settler {
             watched,
             pending: VecDeque::new(),
             finished: Vec::new(),
+            finished_said: now,
             counts: Vec::new(),
             counts_said: now,
             summary: Summary::default(),
@@ -62,14 +68,15 @@ impl Settler {
         self.pending.len()
     }
 
-    /// Whether a turn is owed even if nothing ends: claims to finish.
-    pub(super) fn owes(&self) -> bool {
-        !self.finished.is_empty()
+    /// Whether a turn is owed even if nothing ends: claims to finish. They are said together, for each costs as much as a job;
+    /// until then nobody names them, so they would lapse by themselves.
+    pub(super) fn owes(&self, now: Instant) -> bool {
+        self.finished.len() >= FINISHED_BATCH || (!self.finished.is_empty() && now.duration_since(self.finished_said) >= FINISHED_EVERY)
     }
 
     /// Whether anything is left to be said before the worker may end.
     pub(super) fn owes_at_end(&self) -> bool {
-        self.owes() || !self.pending.is_empty() || !self.counts.is_empty()
+        !self.finished.is_empty() || !self.pending.is_empty() || !self.counts.is_empty()
     }
 
     pub(super) fn summary(&self) -> Summary {
@@ -84,7 +91,6 @@ impl Settler {
     /// The watchdog has settled a stuck attempt. Without an answer the claim is left to lapse.
     pub(super) fn surrendered(&mut self, claim: &Arc<Claimed>, ending: &Ending, answer: Option<SettleAnswer>) {
         let Some(answer) = answer else { return };
-        claim.unsent.fetch_sub(1, Relaxed);
         match answer {
             SettleAnswer::Accepted => self.accepted(ending),
             SettleAnswer::Lost => self.lost(),
@@ -92,38 +98,27 @@ impl Settler {
         self.answered(claim);
     }
 
-    /// Loads the turn of a slot.
-    pub(super) fn load(&mut self, slot: usize, most: usize, ending: bool, now: Instant) -> Cargo {
+    /// Loads a turn.
+    pub(super) fn load(&mut self, most: usize, ending: bool, now: Instant) -> Cargo {
         let count = self.pending.len().min(most);
         let riders: Vec<Rider> = self.pending.drain(..count).collect();
-        for rider in &riders {
-            rider.claim.unsent.fetch_sub(1, Relaxed);
-            rider.claim.riding[slot].fetch_add(1, Relaxed);
-        }
-        let mut closed = Vec::new();
-        for Rider { claim, .. } in &riders {
-            let last = claim.unsent.load(Relaxed) == 0 && claim.riding[1 - slot].load(Relaxed) == 0;
-            if last && !claim.finished.swap(true, Relaxed) {
-                closed.push(claim.clone());
-            }
+        let mut finished = Vec::new();
+        if ending || self.owes(now) {
+            self.finished_said = now;
+            let most = self.finished.len().min(FINISHED_MAX);
+            finished = self.finished.drain(..most).collect();
         }
         let mut counts = Vec::new();
         if ending || now.duration_since(self.counts_said) >= COUNTS_EVERY {
             self.counts_said = now;
             counts = std::mem::take(&mut self.counts);
         }
-        Cargo {
-            riders,
-            closed,
-            finished: std::mem::take(&mut self.finished),
-            counts,
-        }
+        Cargo { riders, finished, counts }
     }
 
     /// A turn was answered.
-    pub(super) fn unload(&mut self, slot: usize, cargo: Cargo, answers: &[SettleAnswer]) {
+    pub(super) fn unload(&mut self, cargo: Cargo, answers: &[SettleAnswer]) {
         for (rider, answer) in cargo.riders.iter().zip(answers) {
-            rider.claim.riding[slot].fetch_sub(1, Relaxed);
             rider.claim.attempt(rider.index).answered();
             match answer {
                 SettleAnswer::Accepted => self.accepted(&rider.ending),
@@ -141,13 +136,8 @@ impl Settler {
     }
 
     /// A turn was certainly not done: its settles ride again.
-    pub(super) fn put_back(&mut self, slot: usize, cargo: Cargo) {
-        for claim in &cargo.closed {
-            claim.finished.store(false, Relaxed);
-        }
+    pub(super) fn put_back(&mut self, cargo: Cargo) {
         for rider in cargo.riders.into_iter().rev() {
-            rider.claim.unsent.fetch_add(1, Relaxed);
-            rider.claim.riding[slot].fetch_sub(1, Relaxed);
             self.pending.push_front(rider);
         }
         self.finished.extend(cargo.finished);
@@ -164,9 +154,7 @@ impl Settler {
     fn answered(&mut self, claim: &Arc<Claimed>) {
         if claim.unanswered.fetch_sub(1, Relaxed) == 1 {
             self.watched.forget(claim);
-            if !claim.finished.swap(true, Relaxed) {
-                self.finished.push(claim.token().clone());
-            }
+            self.finished.push(claim.token().clone());
         }
     }
 
@@ -210,8 +198,7 @@ impl Cargo {
 
     /// The claims that are finished with this turn.
     pub(super) fn finished(&self) -> Vec<OwnerToken> {
-        let closed = self.closed.iter().map(|claim| claim.token().clone());
-        self.finished.iter().cloned().chain(closed).collect()
+        self.finished.clone()
     }
 
     pub(super) fn counts(&self) -> Vec<(&'static str, u64)> {

@@ -59,10 +59,15 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects)
         local free_all=nn==0 or (cn==0 and nn==hn) or call('EXISTS',unpack(names))==0   -- a handed lock is known to be absent
         local bare='1|'..queue..'|'..prio..'||'
         local used=0
+        local plain=hn==0 and not place and not tries
         for i=1,tot do
           if alone or k>=n then break end
           used=i
           local id,ls,value=cid[i],cls[i],body[i]
+          if plain and value and not ls and not act[i] and not got[id] and sub(value,1,#bare)==bare then
+            judged=judged+1; k=k+1                       -- no lock, no past, not next of anything: most jobs
+            ids[k]=id; values[k]=value; got[id]=true
+          else
           local hand=i<=hn and hl[i] or nil
           local take=value and not act[i] and not got[id] and (hand or not (place and place[i]))
           local gave_up=ls and string.byte(ls,1)==124
@@ -153,6 +158,7 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects)
               end
               if hand then hand.gone=true; moved[#moved+1]={hand.key,hand.where,id} end
             end
+          end
           end
         end
         if alone then unlooked=true elseif used<tot then full=true end

@@ -100,7 +100,7 @@ impl Client {
         Enqueue::new(self.clone(), job.into())
     }
 
-    /// Enqueues many jobs, a thousand (or 1 MiB) a round trip, and answers for each in order.
+    /// Enqueues many jobs, a thousand (or 256 KiB) a round trip, and answers for each in order.
     ///
     /// A job that is invalid or in conflict is refused alone. Takes jobs, or [`Client::enqueue`]'s builders where some need
     /// options of their own.

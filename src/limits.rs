@@ -71,7 +71,7 @@ pub const BODY_INLINE_MAX_BYTES: usize = 4 << 10;
 /// Jobs in one enqueue round trip.
 pub const ENQUEUE_BATCH_MAX: usize = 1000;
 /// Bytes of arguments after which a batch of jobs is sent.
-pub const ENQUEUE_BATCH_MAX_BYTES: usize = 1 << 20;
+pub const ENQUEUE_BATCH_MAX_BYTES: usize = 256 << 10;
 /// Settles in one turn.
 pub const SETTLES_MAX: usize = 100;
 /// Jobs one turn claims.

@@ -145,6 +145,8 @@ pub async fn run(options: Options) -> Result<(), Failure> {
     let namespace = options
         .namespace
         .unwrap_or_else(|| format!("bench-{}", linchpin::names::ProcessId::random()));
+    // first through the library: it says what is wrong with a store, and what to do
+    Client::builder(&options.store).namespace(&namespace).connect().await?;
     let server = match options.store.starts_with("memory:") {
         true => None,
         false => Some(Server::open(&options.store, [namespace.clone(), format!("{namespace}{SHALLOW}")]).await?),

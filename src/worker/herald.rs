@@ -14,6 +14,8 @@ use crate::worker::watchdog::Watched;
 
 /// How often a worker says that it lives.
 const HEARTBEAT: Duration = Duration::from_secs(10);
+/// The second word of a worker: a fleet that starts at once counts itself soon, or everybody would look as if alone.
+const SECOND: Duration = Duration::from_secs(1);
 /// First wait after a failure; it doubles up to [`AGAIN_MAX`].
 const AGAIN: Duration = Duration::from_millis(200);
 /// Longest wait after a failure.
@@ -94,6 +96,7 @@ impl Herald {
 
     async fn beat(&mut self) {
         let mut again = Again::new();
+        let mut regular = SECOND;
         loop {
             self.card.running = self.vitals.running();
             let wait = match self.store.heartbeat(&self.card).await {
@@ -101,7 +104,7 @@ impl Herald {
                     self.fleet.set(workers);
                     self.vitals.heard(true);
                     again = Again::new();
-                    HEARTBEAT.mul_f64(0.9 + 0.2 * rand::random::<f64>())
+                    std::mem::replace(&mut regular, HEARTBEAT).mul_f64(0.9 + 0.2 * rand::random::<f64>())
                 }
                 Err(error) => {
                     self.vitals.heard(false);

@@ -271,6 +271,40 @@ async fn a_claim_that_fails_midway_loses_nothing() {
 }
 
 #[tokio::test]
+async fn twins_in_front_of_locked_jobs_are_claimed_once_and_shift_no_fence() {
+    let server = RedisServer::start();
+    let store = open(&server.url()).await;
+    let (producer, worker) = (ProcessId::random(), Worker::new(store.clone()));
+    let twin = put(&store, &producer, job()).await;
+    let _: usize = run(&server, &["RPUSH", &named("queue:q:1"), &twin.to_string()]).await;
+    let locked = put(&store, &producer, job().lock("k")).await;
+    let plain = put(&store, &producer, job()).await;
+    let held = worker.claim(10).await;
+    assert_eq!(held.iter().map(|one| one.id).collect::<Vec<_>>(), [twin, locked, plain]);
+    let row: Vec<String> = run(&server, &["HVALS", &named("lock:k")]).await;
+    assert_eq!(row, [held[1].fence.to_string()], "the lock carries its attempt's fence");
+    for one in &held {
+        worker.done(one).await;
+    }
+}
+
+#[tokio::test]
+async fn twins_alone_in_a_range_are_claimed_once() {
+    let server = RedisServer::start();
+    let store = open(&server.url()).await;
+    let (producer, worker) = (ProcessId::random(), Worker::new(store.clone()));
+    let twin = put(&store, &producer, job()).await;
+    let other = put(&store, &producer, job()).await;
+    for _ in 0..2 {
+        let _: usize = run(&server, &["RPUSH", &named("queue:q:1"), &twin.to_string()]).await;
+    }
+    let held = worker.claim(10).await;
+    assert_eq!(held.iter().map(|one| one.id).collect::<Vec<_>>(), [twin, other]);
+    let entries: usize = run(&server, &["LLEN", &named("queue:q:1")]).await;
+    assert_eq!(entries, 0, "twins are dropped");
+}
+
+#[tokio::test]
 async fn a_full_server_refuses_an_enqueue_whole_and_still_drains() {
     let server = RedisServer::start();
     let store = open(&server.url()).await;

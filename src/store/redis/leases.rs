@@ -103,7 +103,7 @@ impl RedisStore {
             .int(ATTEMPTS_KEPT)
             .push(code)
             .push(&shape.runs)
-            .push(if shape.locks { "1" } else { "0" });
+            .push(shape.locks.word());
         a.push(&shape.nested).push(&shape.uniques);
         push_settles(&mut a, &settles, shape.locks);
         let running = self

@@ -268,7 +268,7 @@ fn arguments(worker: &ProcessId, lane: Lane, token: &OwnerToken, turn: &Turn) ->
     let shape = SettleShape::of(&turn.settles);
     a.push(shape.codes)
         .push(shape.runs)
-        .push(if shape.locks { "1" } else { "0" })
+        .push(shape.locks.word())
         .push(shape.nested)
         .push(shape.uniques);
     let mut counts = String::new();
@@ -281,11 +281,38 @@ fn arguments(worker: &ProcessId, lane: Lane, token: &OwnerToken, turn: &Turn) ->
     a
 }
 
+/// The most locks that any attempt of a batch of settles held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum SettledLocks {
+    None,
+    One,
+    Several,
+}
+
+impl SettledLocks {
+    fn of(held: usize) -> Self {
+        match held {
+            0 => Self::None,
+            1 => Self::One,
+            _ => Self::Several,
+        }
+    }
+
+    /// As the scripts read it.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::None => "0",
+            Self::One => "1",
+            Self::Several => "2",
+        }
+    }
+}
+
 /// What turn.lua and surrender.lua are told of a batch of settles besides the rows.
 pub(super) struct SettleShape {
     pub(super) codes: String,
     pub(super) runs: String,
-    pub(super) locks: bool,
+    pub(super) locks: SettledLocks,
     pub(super) nested: String,
     pub(super) uniques: String,
 }
@@ -295,13 +322,13 @@ impl SettleShape {
         let mut shape = Self {
             codes: String::new(),
             runs: String::new(),
-            locks: false,
+            locks: SettledLocks::None,
             nested: String::new(),
             uniques: String::new(),
         };
         let mut run: Option<(&OwnerToken, usize)> = None;
         for (i, settle) in settles.iter().enumerate() {
-            shape.locks |= !settle.locks.is_empty();
+            shape.locks = shape.locks.max(SettledLocks::of(settle.locks.len()));
             if let Some(key) = &settle.unique {
                 let _ = writeln!(shape.uniques, "{}={}", i + 1, key.wire());
             }
@@ -339,11 +366,11 @@ fn letter(verdict: &Verdict) -> char {
 }
 
 /// The rows of the settles: ids, lock specs when there are any, an extra for each verdict that is not done.
-pub(super) fn push_settles(a: &mut Arguments, settles: &[Settle], locks: bool) {
+pub(super) fn push_settles(a: &mut Arguments, settles: &[Settle], locks: SettledLocks) {
     for settle in settles {
         a.push(settle.id.encode());
     }
-    if locks {
+    if locks != SettledLocks::None {
         for settle in settles {
             match settle.locks.as_slice() {
                 [] => a.push(""),

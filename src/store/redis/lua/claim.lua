@@ -1,9 +1,11 @@
 -- Purpose: take ready jobs: candidates are read and judged first, then written; a list is trimmed last. Fragment.
 -- KEYS: -
 -- ARGV: as parameters, see turn.lua
--- Returns: claim(want,queues,side,handed,ms,us,last,token,lease,ttl,suspects) -> ids, values, notes, fence, more ('0' no, '1' yes, '2' not looked,
---   '3' only suspects). A note is `index kind value` a line: W waited ms, B busy key, G gave up after ms, F foreign key, X expired, T tries, A alone.
--- Cost: a list: LRANGE, HMGET jobs, HMGET owners, EXISTS of its locks, LTRIM; a claim: ZADD, HSET, HSET; a lock: HSET, PEXPIRE
+-- Returns: claim(want,queues,side,handed,ms,us,last,token,lease,ttl,suspects,out) -> number claimed, their ids in one string, notes in one string,
+--   fence, more ('0' no, '1' yes, '2' not looked, '3' only suspects); their values are put into `out` from 5 on. A note
+--   is `index kind value` a line: W waited ms, B busy key, G gave up after ms, F foreign key, X expired, T tries, A alone.
+-- Cost: a list: LRANGE, HMGET jobs, HMGET owners, EXISTS of its locks, LTRIM; a claim: ZADD, HSET, HSET; a lock: HSET, PEXPIRE.
+-- Most jobs have no past and at most one lock, that nobody waits for: they take a short way, where a table write or a string less a job can be seen.
 -- Called by: turn
 -- whether it is this job's turn for one of its locks: it then takes every other that is free, also one offered to another, or two jobs
 -- with a turn each for what both need would pass their turns round for ever
@@ -18,11 +20,26 @@ local function has_turn(id,ls)
   end
   return false
 end
-local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects)
-  local ids,values,notes,k={},{},{},0
-  local got,seen={},{}
+local TWO_DIGITS='00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899'
+local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,out)
+  local ids,notes,own,k={},{},{},0
+  local seen,got={},nil                                  -- got: ids claimed here, once somebody has to ask
   local lock_keys,lock_of,nl={},{},0
   local trims,parks,tails,moved,marks,nexts,passed={},{},{},{},{},{},{}
+  local function know()                                 -- what the short way took, without twins of one id
+    got={}
+    local j,to=0,{}
+    for i=1,k do
+      local id=ids[i]
+      if not got[id] then
+        got[id]=true; j=j+1; to[i]=j
+        ids[j]=id; own[j+j-1]=id; out[4+j]=out[4+i]
+      end
+    end
+    for i=j+1,k do ids[i]=nil; own[i+i-1]=nil; own[i+i]=nil; out[4+i]=nil end
+    for i=1,nl do lock_of[i]=to[lock_of[i]] end
+    k=j
+  end
   local alone,suspect_taken,full,unlooked,judged,skipped=false,false,false,false,0,0
   for _,queue in ipairs(queues) do
     if alone then unlooked=true; break end
@@ -39,17 +56,22 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects)
       if hn==want then unlooked=true elseif hn+cn==want then full=true end
       local tot=hn+cn
       if tot>0 then
-        local cid,cls,names,nn={},{},{},0
-        for i=1,tot do
-          local e
-          if i<=hn then e=hl[i].entry else e=cand[i-hn] end
-          if #e==L then cid[i]=e else
-            cid[i]=sub(e,1,L)
-            local ls=sub(e,L+2)
-            cls[i]=ls
-            if find(ls,',',1,true) then
-              for key in string.gmatch(ls,'[^,]+') do nn=nn+1; names[nn]=P..'lock:'..key end
-            else nn=nn+1; names[nn]=P..'lock:'..ls end
+        local cid,cls,names,nn,many=cand,nil,nil,0,nil
+        if hn==0 then for i=1,cn do if #cand[i]~=L then cid=nil; break end end else cid=nil end
+        if not cid then                                  -- else all entries are bare ids
+          cid,cls,names={},{},{}
+          for i=1,tot do
+            local e
+            if i<=hn then e=hl[i].entry else e=cand[i-hn] end
+            if #e==L then cid[i]=e else
+              cid[i]=sub(e,1,L)
+              local ls=sub(e,L+2)
+              cls[i]=ls
+              if find(ls,',',1,true) then
+                many=many or {}; many[i]=true
+                for key in string.gmatch(ls,'[^,]+') do nn=nn+1; names[nn]=P..'lock:'..key end
+              else nn=nn+1; names[nn]=P..'lock:'..ls end
+            end
           end
         end
         local body=call('HMGET',JOBS,unpack(cid))
@@ -57,17 +79,28 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects)
         local place=rare.places and cn>0 and call('HMGET',PLACES,unpack(cid))
         local tries=rare.tries and call('HMGET',TRIES,unpack(cid))
         local free_all=nn==0 or (cn==0 and nn==hn) or call('EXISTS',unpack(names))==0   -- a handed lock is known to be absent
-        local bare='1|'..queue..'|'..prio..'||'
+        local head='1|'..queue..'|'..prio..'|'
+        local bare=head..'|'
         local used=0
         local plain=hn==0 and not place and not tries
+        local usual,tail=false,'|'                       -- how a header goes on after the lock: as that of the first did, mostly
+        local short=plain and free_all and not rare.checks -- nobody waits for a lock either
         for i=1,tot do
           if alone or k>=n then break end
           used=i
-          local id,ls,value=cid[i],cls[i],body[i]
-          if plain and value and not ls and not act[i] and not got[id] and sub(value,1,#bare)==bare then
-            judged=judged+1; k=k+1                       -- no lock, no past, not next of anything: most jobs
-            ids[k]=id; values[k]=value; got[id]=true
+          local id,ls,value=cid[i],cls and cls[i],body[i]
+          if plain and value and not act[i] and not (got and got[id]) and (not ls and find(value,bare,1,true)==1 or short and ls
+            and not (many and many[i]) and not seen[ls] and find(value,head..ls..tail,1,true)==1 and (usual or find(value,'||\n',1,true))) then
+            judged=judged+1; k=k+1                       -- no past, not next of anything, at most one lock, free
+            ids[k]=id; out[4+k]=value; own[k+k-1]=id; own[k+k]=token
+            if ls then
+              seen[ls]=true; nl=nl+1
+              lock_keys[nl]=P..'lock:'..ls; lock_of[nl]=k
+              if not usual then usual=true; tail=match(value,'^[^\n]*\n',#head+#ls+1) end
+            end
+            if got then got[id]=true end
           else
+          if not got then know() end
           local hand=i<=hn and hl[i] or nil
           local take=value and not act[i] and not got[id] and (hand or not (place and place[i]))
           local gave_up=ls and string.byte(ls,1)==124
@@ -142,14 +175,14 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects)
               if hand then moved[#moved+1]={hand.key,hand.where}; passed[#passed+1]=hand.key; hand.gone=true end
             else
               k=k+1
-              ids[k]=id; values[k]=value; got[id]=true
+              ids[k]=id; out[4+k]=value; own[k+k-1]=id; own[k+k]=token; got[id]=true
               if expired then notes[#notes+1]=k..' X '..''..'\n'
               elseif gave_up then notes[#notes+1]=k..' G '..sub(ls,2)..'\n'
               elseif busy then notes[#notes+1]=k..' B '..busy..'\n'
               elseif foreign then notes[#notes+1]=k..' F '..foreign..'\n'
               else
                 if since then notes[#notes+1]=k..' W '..int(ms-tonumber(since))..'\n' end
-                if mine then for _,key in ipairs(mine) do nl=nl+1; lock_keys[nl]=key; lock_of[nl]=k; seen[key]=true end end
+                if mine then for _,key in ipairs(mine) do nl=nl+1; lock_keys[nl]=P..'lock:'..key; lock_of[nl]=k; seen[key]=true end end
               end
               if t then notes[#notes+1]=k..' T '..int(t.charged)..','..int(t.strikes)..','..(mark and 1 or 0)..','..int(t.mismatches)..','..int(t.mismatches>0 and ms-t.since or 0)..'\n' end
               if mark then
@@ -168,17 +201,23 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects)
     end end
   end
   -- now the writes: the lease first, then owners and locks, then what moves; the lists last
-  local fence=0
+  local fence,all,said=0,'',table.concat(notes)
   if k>0 then
     fence=math.max(last+1,us)
+    fence=fence-fence%100+100                           -- so that a claim's fences differ in the last two digits only
+    local hundreds=sub(int(fence),1,-3)
     call('ZADD',ACTIVE,int(ms+tonumber(lease)),token)
-    call('HSET',CLAIMS,token,lease..'|'..int(fence)..'|'..table.concat(ids)..'\n'..table.concat(notes))
-    local own={}
-    for i=1,k do own[i+i-1]=ids[i]; own[i+i]=token end
-    call('HSET',OWN,unpack(own))
+    all=table.concat(ids)
+    call('HSET',CLAIMS,token,lease..'|'..int(fence)..'|'..all..'\n'..said)
+    if call('HSET',OWN,unpack(own))<k and not got then   -- twins, and all took the short way
+      know()
+      all=table.concat(ids)
+      call('HSET',CLAIMS,token,lease..'|'..int(fence)..'|'..all..'\n')
+    end
     for i=1,nl do
-      local lock=P..'lock:'..lock_keys[i]
-      call('HSET',lock,token,int(fence+lock_of[i]-1))
+      local lock=lock_keys[i]
+      local two=lock_of[i]*2
+      call('HSET',lock,token,hundreds..sub(TWO_DIGITS,two-1,two))
       call('PEXPIRE',lock,ttl)
     end
     for _,m in ipairs(marks) do R().tries_write(m[1],m[2]) end
@@ -215,5 +254,5 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects)
   elseif skipped>0 and (not full or (k==0 and skipped==judged)) then more='3'
   elseif full or #tails>skipped or #passed>0 then more='1'
   elseif unlooked then more='2' end
-  return ids,values,notes,fence,more
+  return k,all,said,fence,more
 end

@@ -1,17 +1,18 @@
 -- Purpose: ended attempts: checks first, then writes; the verdicts of the state table. Fragment.
 -- KEYS: -
--- ARGV: read through settle's parameters, see turn.lua
+-- ARGV: read through settle's parameters, see turn.lua; locks: '0' none, '1' one a job or none, '2' several too
 -- Returns: settle(base,...) -> accept bits ('' when all are accepted); calls freed(key) for each lock that it released
 -- The first write is one that a full server allows: HDEL.
 -- Cost: 1 HMGET, 1 HDEL a lock key, 2 variadic HDEL for the done ones; up to 15 commands for any other verdict
 -- Called by: turn, surrender
-local function settle(at,c,codes,runs,has_locks,nested,uniques,ms,freed)
+local function settle(at,c,codes,runs,locks,nested,uniques,ms,freed)
   local ids=at
   local lk=at+c
-  local ex=has_locks and lk+c or lk                      -- extras follow, one for each verdict other than done
+  local ex=locks=='0' and lk or lk+c                     -- extras follow, one for each verdict other than done
   local own=call('HMGET',OWN,unpack(A,ids+1,ids+c))
-  local ok,nlost,i={},0,0
+  local lost,nlost,i=nil,0,0
   local loose={}                                         -- freed after all jobs are back: a waiter stands before them
+  local pcall,checks=redis.pcall,rare.checks
   if codes~='' then call('HDEL',STATE,'-') end           -- likewise
   local nest
   if nested~='' then
@@ -24,30 +25,30 @@ local function settle(at,c,codes,runs,has_locks,nested,uniques,ms,freed)
     for _=1,tonumber(cnt) do
       i=i+1
       local good=own[i]==tok
-      if has_locks then
+      if locks~='0' then
         local ls=A[lk+i]
         if ls~='' then
-          if not find(ls,',',1,true) then
-            if redis.pcall('HDEL',P..'lock:'..ls,tok)~=1 then good=false end
-            if rare.checks then loose[#loose+1]=ls end
+          if locks=='1' or not find(ls,',',1,true) then
+            if pcall('HDEL',P..'lock:'..ls,tok)~=1 then good=false end
+            if checks then loose[#loose+1]=ls end
           else
             for key in string.gmatch(ls,'[^,]+') do
-              if redis.pcall('HDEL',P..'lock:'..key,tok)~=1 then good=false end
-              if rare.checks then loose[#loose+1]=key end
+              if pcall('HDEL',P..'lock:'..key,tok)~=1 then good=false end
+              if checks then loose[#loose+1]=key end
             end
           end
         end
       end
       if nest and nest[i] then
         for _,h in ipairs(nest[i]) do
-          if redis.pcall('HDEL',P..'lock:'..h[1],h[2])~=1 then good=false end
-          if rare.checks then loose[#loose+1]=h[1] end
+          if pcall('HDEL',P..'lock:'..h[1],h[2])~=1 then good=false end
+          if checks then loose[#loose+1]=h[1] end
         end
       end
       if not good then
         nlost=nlost+1
-        if nlost==1 then call('HDEL',STATE,'-') end      -- a first write that a full server allows
-        ok[i]='0'
+        if nlost==1 then call('HDEL',STATE,'-'); lost={} end -- a first write that a full server allows
+        lost[i]=true
         local id=A[ids+i]
         if own[i]==tok then
           R().back(id,call('HGET',JOBS,id),ms)               -- a lock was lost: the job runs again
@@ -60,7 +61,7 @@ local function settle(at,c,codes,runs,has_locks,nested,uniques,ms,freed)
             R().tries_write(id,t)
           end
         end
-      else ok[i]='1' end
+      end
     end
   end
   if nlost==0 and codes=='' then
@@ -76,7 +77,7 @@ local function settle(at,c,codes,runs,has_locks,nested,uniques,ms,freed)
       local id,code=A[ids+j],codes=='' and 'd' or sub(codes,j,j)
       local extra=''
       if code~='d' then x=x+1; extra=A[x] end
-      if ok[j]=='1' then
+      if not (lost and lost[j]) then
         local value=code~='d' and call('HGET',JOBS,id)
         if code=='d' or not value then
           call('HDEL',OWN,id); call('HDEL',JOBS,id); call('HDEL',BODIES,id); call('HDEL',CANCELS,id); call('HDEL',TRIES,id)
@@ -117,10 +118,12 @@ local function settle(at,c,codes,runs,has_locks,nested,uniques,ms,freed)
   end
   if uniques~='' then
     for j,key in string.gmatch(uniques,'(%d+)=([^\n]*)\n') do
-      if ok[tonumber(j)]=='1' and (codes=='' or sub(codes,j,j)=='d') then R().free_unique(A[ids+j],key) end
+      if not (lost and lost[tonumber(j)]) and (codes=='' or sub(codes,j,j)=='d') then R().free_unique(A[ids+j],key) end
     end
   end
   for _,key in ipairs(loose) do freed(key) end
   if nlost==0 then return '' end
+  local ok={}
+  for j=1,c do ok[j]=lost[j] and '0' or '1' end
   return table.concat(ok)
 end

@@ -2,8 +2,8 @@
 -- KEYS: 1 prefix
 -- ARGV: 1 lane field 2 number 3 "<number-1>|" 4 resend (0/1) 5 token 6 want 7 lease+grace ms 8 lock ttl ms 9 queues, by `,` 10 queues whose mark
 --   it took 11 suspects it may claim (0 none, 1 one, 2 one alone) 12 attempts blob or '' 13 attempts kept, 0 for no log 14 c 15 a letter a verdict, '' when all
---   are done 16 runs "token=count," in the order of the settles 17 has locks (0/1) 18 nested holds "index=token=key\n" 19 uniques "index=key\n"
---   20 counts "name=n," 21 finished claims, by `,` 22 a look is wanted (0/1); then ids[c], lock specs[c] if 17, an extra for each verdict not done
+--   are done 16 runs "token=count," in the order of the settles 17 locks (0 none, 1 at most one a job, 2 several) 18 nested holds "index=token=key\n" 19 uniques "index=key\n"
+--   20 counts "name=n," 21 finished claims, by `,` 22 a look is wanted (0/1); then ids[c], lock specs[c] unless 17 is 0, an extra for each verdict not done
 -- Returns: {"fence|more|ms|replay", accept bits ('' = all), ids in one string, notes, values...}; {"STALE"}, {"LANE_LOST"}, {"EARLY"}
 -- Cost: about 14 commands and, a job, the parts of settle and claim; at most 100 settles, 100 claims, 400 promotions
 -- Called by: RedisStore::turn
@@ -80,7 +80,7 @@ local function freed(key)
 end
 local bits,nos='',nil
 if c>0 then
-  bits=settle(22,c,A[15],A[16],A[17]=='1',A[18],A[19],ms,freed)
+  bits=settle(22,c,A[15],A[16],A[17],A[18],A[19],ms,freed)
   if A[12]~='' then
     local no=st[4]
     if not no then
@@ -106,7 +106,8 @@ if looking then
   rare={checks=true,places=true,next=true,paused=true,waits=true,tries=true}   -- it may have written some
 end
 side=side or looking or A[15]~='' or bits~=''          -- this turn may have put something there
-local ids,values,notes,fence,more=claim(looking and not any and 0 or want,queues,side,handed,ms,us,tonumber(st[1] or '0'),A[5],A[7],A[8],A[11])
+local out={'','','',''}
+local k,all,notes,fence,more=claim(looking and not any and 0 or want,queues,side,handed,ms,us,tonumber(st[1] or '0'),A[5],A[7],A[8],A[11],out)
 if want==0 and any then more='1' end
 if looking and not any then more='0' end                -- the look has seen that there is nothing
 if A[10]~='' and more~='0' and more~='3' then
@@ -121,10 +122,10 @@ if A[20]~='' then
   call('PEXPIRE',minute,'86400000')
 end
 local set={A[1],A[2]..'|'..bits..'|'..more}
-if #ids>0 then set[3]='fence'; set[4]=int(fence+#ids-1) end
+if k>0 then set[3]='fence'; set[4]=int(fence+k-1) end
 if nos then set[#set+1]='no'; set[#set+1]=nos end
 if looking then set[#set+1]='looked'; set[#set+1]=again and '0' or int(ms) end
 call('HSET',STATE,unpack(set))
-local out={int(fence)..'|'..more..'|'..int(ms)..'|0',bits,table.concat(ids),table.concat(notes)}
-for i=1,#values do out[4+i]=values[i] end
+out[1]=int(fence)..'|'..more..'|'..int(ms)..'|0'
+out[2],out[3],out[4]=bits,all,notes
 return out

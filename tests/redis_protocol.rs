@@ -275,6 +275,7 @@ async fn twins_in_front_of_locked_jobs_are_claimed_once_and_shift_no_fence() {
     let server = RedisServer::start();
     let store = open(&server.url()).await;
     let (producer, worker) = (ProcessId::random(), Worker::new(store.clone()));
+    worker.look().await; // a turn that looks takes nothing the short way
     let twin = put(&store, &producer, job()).await;
     let _: usize = run(&server, &["RPUSH", &named("queue:q:1"), &twin.to_string()]).await;
     let locked = put(&store, &producer, job().lock("k")).await;
@@ -293,6 +294,7 @@ async fn twins_alone_in_a_range_are_claimed_once() {
     let server = RedisServer::start();
     let store = open(&server.url()).await;
     let (producer, worker) = (ProcessId::random(), Worker::new(store.clone()));
+    worker.look().await; // a turn that looks takes nothing the short way
     let twin = put(&store, &producer, job()).await;
     let other = put(&store, &producer, job()).await;
     for _ in 0..2 {

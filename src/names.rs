@@ -93,6 +93,13 @@ impl JobId {
         Self(uuid::Uuid::now_v7().as_u128())
     }
 
+    /// The id after this one, for jobs made together: one clock reading and one draw serve them all. `None` where the
+    /// random part is used up, after which a new draw serves (RFC 9562, section 6.2, method 2: a random value that is counted up).
+    pub(crate) fn following(self) -> Option<Self> {
+        const RANDOM: u128 = (1 << 62) - 1;
+        (self.0 & RANDOM != RANDOM).then(|| Self(self.0 + 1))
+    }
+
     /// The 22 characters of the id.
     pub fn encode(self) -> [u8; Self::LEN] {
         let mut out = [0; Self::LEN];

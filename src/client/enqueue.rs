@@ -2,9 +2,11 @@
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
+use std::task::Poll;
 use std::time::{Duration, SystemTime};
 
-use crate::client::{Client, Request};
+use crate::client::Client;
+use crate::client::request::{Common, Request};
 use crate::error::Error;
 use crate::limits::{ENQUEUE_BATCH_MAX, ENQUEUE_BATCH_MAX_BYTES};
 use crate::names::{JobId, UniqueKey};
@@ -112,7 +114,7 @@ impl IntoFuture for Enqueue {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let job = self.request.check()?;
+            let job = self.request.check(&mut Common::default())?;
             let sent = Sent::of(&job);
             let accepted = send(&self.client, vec![job]).await?;
             sent.answer(accepted.into_iter().next())
@@ -150,43 +152,41 @@ async fn send(client: &Client, jobs: Vec<NewJob>) -> Result<Vec<Accepted>, Error
     client.store().enqueue(&client.inner.process, jobs).await
 }
 
-/// Enqueues in batches; answers for each in order.
+/// Enqueues in batches, preparing the next while one is under way; answers for each in order.
 pub(super) async fn many(client: &Client, mut requests: impl Iterator<Item = Request>) -> Result<Vec<Result<Enqueued, Error>>, Error> {
     let mut answers = Vec::with_capacity(requests.size_hint().0);
     let mut sent_any = false;
-    loop {
-        let batch = Batch::fill(&mut requests);
-        if batch.slots.is_empty() {
-            return Ok(answers);
-        }
-        if batch.jobs.is_empty() {
-            answers.extend(batch.slots.into_iter().map(|slot| slot.and_then(|sent| sent.answer(None))));
+    let mut next = Batch::fill(&mut requests);
+    while !next.slots.is_empty() {
+        let Batch { slots, jobs } = next;
+        if jobs.is_empty() {
+            answers.extend(slots.into_iter().map(|slot| slot.and_then(|sent| sent.answer(None))));
+            next = Batch::fill(&mut requests);
             continue;
         }
-        match send(client, batch.jobs).await {
+        let mut sending = std::pin::pin!(send(client, jobs));
+        let early = futures::poll!(&mut sending);
+        next = Batch::fill(&mut requests);
+        let answer = match early {
+            Poll::Ready(answer) => answer,
+            Poll::Pending => sending.await,
+        };
+        match answer {
             Ok(accepted) => {
                 sent_any = true;
                 let mut accepted = accepted.into_iter();
-                answers.extend(
-                    batch
-                        .slots
-                        .into_iter()
-                        .map(|slot| slot.and_then(|sent| sent.answer(accepted.next()))),
-                );
+                answers.extend(slots.into_iter().map(|slot| slot.and_then(|sent| sent.answer(accepted.next()))));
             }
             Err(error) if !sent_any => return Err(error),
             Err(error) => {
-                answers.extend(
-                    batch
-                        .slots
-                        .into_iter()
-                        .map(|slot| slot.and_then(|sent| Err(share(&error, sent.id)))),
-                );
+                answers.extend(slots.into_iter().map(|slot| slot.and_then(|sent| Err(share(&error, sent.id)))));
+                answers.extend(next.slots.into_iter().map(|slot| slot.and_then(|_| Err(not_sent()))));
                 answers.extend(requests.map(|_| Err(not_sent())));
                 return Ok(answers);
             }
         }
     }
+    Ok(answers)
 }
 
 /// The jobs of one round trip, and a slot for each job taken from the caller: invalid ones are answered already.
@@ -198,9 +198,10 @@ struct Batch {
 impl Batch {
     fn fill(requests: &mut impl Iterator<Item = Request>) -> Self {
         let (mut slots, mut jobs, mut bytes) = (Vec::new(), Vec::new(), 0);
+        let mut common = Common::default();
         while slots.len() < ENQUEUE_BATCH_MAX && bytes < ENQUEUE_BATCH_MAX_BYTES {
             let Some(request) = requests.next() else { break };
-            slots.push(request.check().map(|job| {
+            slots.push(request.check(&mut common).map(|job| {
                 let sent = Sent::of(&job);
                 bytes += job.body.args.len();
                 jobs.push(job);

@@ -35,6 +35,36 @@ pub(super) struct Options {
     pub expires_in: Option<Duration>,
 }
 
+/// What jobs enqueued together have in common: names checked once, and ids that follow each other.
+#[derive(Debug, Default)]
+pub(super) struct Common {
+    task: Option<TaskName>,
+    queue: Option<QueueName>,
+    last: Option<JobId>,
+}
+
+impl Common {
+    fn task(&mut self, name: &str) -> Result<TaskName, Error> {
+        if let Some(task) = self.task.as_ref().filter(|task| task.as_str() == name) {
+            return Ok(task.clone());
+        }
+        Ok(self.task.insert(TaskName::new(name)?).clone())
+    }
+
+    fn queue(&mut self, name: &str) -> Result<QueueName, Error> {
+        if let Some(queue) = self.queue.as_ref().filter(|queue| queue.as_str() == name) {
+            return Ok(queue.clone());
+        }
+        Ok(self.queue.insert(QueueName::new(name)?).clone())
+    }
+
+    fn next_id(&mut self) -> JobId {
+        let id = self.last.and_then(JobId::following).unwrap_or_else(JobId::random);
+        self.last = Some(id);
+        id
+    }
+}
+
 impl<J: Job> From<J> for Request {
     fn from(job: J) -> Self {
         Self {
@@ -54,14 +84,14 @@ impl From<Enqueue> for Request {
 }
 
 impl Request {
-    /// Checks everything and draws the job's id.
-    pub(super) fn check(self) -> Result<NewJob, Error> {
+    /// Checks everything and draws the job's id; `batch` remembers what the jobs of one call have in common.
+    pub(super) fn check(self, batch: &mut Common) -> Result<NewJob, Error> {
         let Self { spec, options, .. } = self;
         let mut problems = Vec::new();
         check_options(spec, &options, &mut problems);
 
-        let task = keep(TaskName::new(spec.name), &mut problems);
-        let queue = keep(QueueName::new(options.queue.as_deref().unwrap_or(spec.queue)), &mut problems);
+        let task = keep(batch.task(spec.name), &mut problems);
+        let queue = keep(batch.queue(options.queue.as_deref().unwrap_or(spec.queue)), &mut problems);
         let locks = keep(lock_set(self.locks), &mut problems);
         let key = options
             .unique
@@ -79,7 +109,7 @@ impl Request {
             kept_for,
         });
         Ok(NewJob {
-            id: JobId::random(),
+            id: batch.next_id(),
             header: Header {
                 queue,
                 priority: options.priority.unwrap_or(spec.priority),
@@ -114,7 +144,12 @@ fn check_args(task: &str, args: Result<Vec<u8>, serde_json::Error>) -> Result<Ve
     if args.first() != Some(&b'{') {
         return Err(Invalid::new("arguments", task, "one JSON object: a struct with named fields").into());
     }
-    let depth = digest::depth(&args);
+    // each level takes two bytes at least
+    let depth = if args.len() < 2 * PAYLOAD_MAX_DEPTH {
+        0
+    } else {
+        digest::depth(&args)
+    };
     if depth > PAYLOAD_MAX_DEPTH {
         return Err(Invalid::new(
             "payload",

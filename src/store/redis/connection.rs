@@ -323,6 +323,13 @@ impl Arguments {
         self
     }
 
+    /// Adds one argument written in place; answers what `write` does.
+    pub(super) fn write<T>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+        let answer = write(&mut self.bytes);
+        self.ends.push(self.bytes.len());
+        answer
+    }
+
     pub(super) fn int(&mut self, number: u64) -> &mut Self {
         use std::io::Write as _;
         let _ = write!(self.bytes, "{number}");

@@ -8,7 +8,7 @@ use super::RedisStore;
 use super::connection::{Arguments, Fault, Pause};
 use super::lanes::Lane;
 use super::script::Name;
-use super::wire::{lock_spec, millis, write_job};
+use super::wire::{millis, write_job, write_locks};
 use crate::error::{Error, Invalid};
 use crate::limits::{ENQUEUE_BATCH_MAX, RESEND_DEADLINE};
 use crate::names::{JobId, ProcessId};
@@ -16,7 +16,9 @@ use crate::store::new_job::{Accepted, Due, NewJob};
 
 /// How long an enqueue that could not even be sent is tried.
 const CONNECT_PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
+/// Positions (from 0) of arguments that are written over.
 const RESEND: usize = 4;
+const BODIES_APART: usize = 9;
 
 impl RedisStore {
     pub(super) async fn run_enqueue(&self, process: &ProcessId, jobs: Vec<NewJob>) -> Result<Vec<Accepted>, Error> {
@@ -119,8 +121,6 @@ fn arguments(process: &ProcessId, lane: Lane, refresh: bool, jobs: &[NewJob]) ->
     let first = &jobs[0].header;
     let one_list = |job: &NewJob| job.header.queue == first.queue && job.header.priority == first.priority;
     let plain = jobs.iter().all(|job| is_plain(job) && one_list(job));
-    let written: Vec<_> = jobs.iter().map(write_job).collect();
-    let apart = written.iter().filter(|w| w.apart.is_some()).count();
     let mut a = Arguments::with_capacity(10 + 4 * jobs.len(), jobs.len() * 300);
     a.push(process.as_str())
         .int(lane.lane.into())
@@ -129,37 +129,39 @@ fn arguments(process: &ProcessId, lane: Lane, refresh: bool, jobs: &[NewJob]) ->
         .push("0");
     a.push(if refresh { "1" } else { "0" }).int(jobs.len() as u64);
     match plain {
-        true => a.push(first.queue.as_str()).push(first.priority.digit().to_string()),
+        true => a.push(first.queue.as_str()).push([first.priority.digit() as u8]),
         false => a.push("").push(""),
     };
-    a.int(apart as u64);
-    for (job, written) in jobs.iter().zip(&written) {
-        a.push(job.id.encode()).push(&written.value);
-    }
-    let mut line = Vec::with_capacity(64);
+    let mut apart = Vec::new();
+    a.push("0");
     for job in jobs {
-        line.clear();
-        if !plain {
-            line.push(job.header.priority.digit() as u8);
-            line.extend_from_slice(job.header.queue.as_str().as_bytes());
-            line.push(b'|');
-        }
-        line.extend_from_slice(&job.id.encode());
-        if !job.header.locks.is_empty() {
-            line.push(b'|');
-            line.extend_from_slice(lock_spec(&job.header.locks).as_bytes());
-        }
-        a.push(&line);
+        let body = a.push(job.id.encode()).write(|value| write_job(value, job));
+        apart.extend(body.map(|body| (job.id, body)));
+    }
+    for job in jobs {
+        a.write(|entry| {
+            if !plain {
+                entry.push(job.header.priority.digit() as u8);
+                entry.extend_from_slice(job.header.queue.as_str().as_bytes());
+                entry.push(b'|');
+            }
+            entry.extend_from_slice(&job.id.encode());
+            if !job.header.locks.is_empty() {
+                entry.push(b'|');
+                write_locks(entry, &job.header.locks);
+            }
+        });
     }
     if !plain {
         for job in jobs {
             a.push(extra(job));
         }
     }
-    for (job, written) in jobs.iter().zip(&written) {
-        if let Some(body) = &written.apart {
-            a.push(job.id.encode()).push(body);
-        }
+    if !apart.is_empty() {
+        a.replace(BODIES_APART, apart.len().to_string().as_bytes());
+    }
+    for (id, body) in &apart {
+        a.push(id.encode()).push(body);
     }
     a
 }

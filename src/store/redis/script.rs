@@ -73,7 +73,7 @@ impl Name {
             Name::Turn => {
                 lua!["lazy_open" "formats" "tries" "ends" "back" "free" "reap" "look" "lazy_close" "settle" "claim" "replay" "turn"]
             }
-            Name::Enqueue => lua!["formats" "enqueue"],
+            Name::Enqueue => lua!["enqueue_plain" "formats" "enqueue"],
             Name::Renew => lua!["formats" "tries" "ends" "back" "free" "renew"],
             Name::Surrender => lua!["lazy_open" "formats" "tries" "ends" "back" "free" "reap" "look" "lazy_close" "settle" "surrender"],
             Name::Cancel => lua!["formats" "tries" "ends" "free" "leave" "cancel"],

@@ -1,6 +1,5 @@
 //! The stored job: `header \n task|retries=n|timeout=ms \n arguments`, and how replies name things. docs/protocol.md has the format.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,75 +13,103 @@ use crate::store::turn::{Envelope, Undecodable};
 /// Stands for the instant of expiry, which the server puts in. No wire form contains it: `%` is always followed by two digits there.
 const EXPIRY: &str = "%~";
 
-/// Keys joined by `,`, as they stand in headers and entries.
+/// [`write_locks`] as text.
 pub(super) fn lock_spec(locks: &[LockKey]) -> String {
-    let mut spec = String::new();
-    for (i, key) in locks.iter().enumerate() {
-        if i > 0 {
-            spec.push(',');
-        }
-        spec.push_str(&key.wire());
-    }
-    spec
+    let mut spec = Vec::new();
+    write_locks(&mut spec, locks);
+    String::from_utf8_lossy(&spec).into_owned()
 }
 
 pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).min(1 << 52)
 }
 
-fn write_header(out: &mut String, header: &Header, apart: bool) {
-    let on_busy = match header.on_busy {
-        OnBusy::Wait => "w".to_owned(),
-        OnBusy::Skip => "s".to_owned(),
-        OnBusy::Fail => "f".to_owned(),
-        OnBusy::Snooze(delay) => format!("z{}", millis(delay)),
-    };
-    let _ = write!(
-        out,
-        "1|{}|{}|{}|{on_busy}|",
-        header.queue,
-        header.priority.digit(),
-        lock_spec(&header.locks)
-    );
-    if let Some(wait) = header.wait_timeout {
-        let _ = write!(out, "{}", millis(wait));
+fn write_header(out: &mut Vec<u8>, header: &Header, apart: bool) {
+    // by hand: formatting was half of what a producer spends on a job in bulk
+    out.extend_from_slice(b"1|");
+    out.extend_from_slice(header.queue.as_str().as_bytes());
+    out.extend_from_slice(&[b'|', header.priority.digit() as u8, b'|']);
+    write_locks(out, &header.locks);
+    out.push(b'|');
+    match header.on_busy {
+        OnBusy::Wait => out.push(b'w'),
+        OnBusy::Skip => out.push(b's'),
+        OnBusy::Fail => out.push(b'f'),
+        OnBusy::Snooze(delay) => {
+            out.push(b'z');
+            write_number(out, millis(delay));
+        }
     }
-    let unique = header.unique.as_ref().map(UniqueKey::wire).unwrap_or_default();
-    let expiry = if header.expires_in.is_some() { EXPIRY } else { "" };
-    let _ = write!(out, "|{unique}|{}|{expiry}|{}", header.crash_limit, if apart { "1" } else { "" });
+    out.push(b'|');
+    if let Some(wait) = header.wait_timeout {
+        write_number(out, millis(wait));
+    }
+    out.push(b'|');
+    if let Some(key) = &header.unique {
+        out.extend_from_slice(key.wire().as_bytes());
+    }
+    out.push(b'|');
+    write_number(out, header.crash_limit.into());
+    out.push(b'|');
+    if header.expires_in.is_some() {
+        out.extend_from_slice(EXPIRY.as_bytes());
+    }
+    out.push(b'|');
+    if apart {
+        out.push(b'1');
+    }
+    out.push(b'\n');
+}
+
+fn write_number(out: &mut Vec<u8>, number: u64) {
+    match u8::try_from(number) {
+        Ok(digit @ 0..10) => out.push(b'0' + digit),
+        _ => out.extend_from_slice(number.to_string().as_bytes()),
+    }
+}
+
+/// Keys joined by `,`, as they stand in headers and entries.
+pub(super) fn write_locks(out: &mut Vec<u8>, locks: &[LockKey]) {
+    for (i, key) in locks.iter().enumerate() {
+        if i > 0 {
+            out.push(b',');
+        }
+        out.extend_from_slice(key.wire().as_bytes());
+    }
 }
 
 fn write_body(out: &mut Vec<u8>, body: &Body) {
     out.extend_from_slice(body.task.as_str().as_bytes());
     if let Some(retries) = body.retries {
-        out.extend_from_slice(format!("|retries={retries}").as_bytes());
+        out.extend_from_slice(b"|retries=");
+        write_number(out, retries.into());
     }
     if let Some(timeout) = body.timeout {
-        out.extend_from_slice(format!("|timeout={}", millis(timeout)).as_bytes());
+        out.extend_from_slice(b"|timeout=");
+        write_number(out, millis(timeout));
     }
     out.push(b'\n');
     out.extend_from_slice(&body.args);
 }
 
-/// A job as it is written: the value of `jobs`, and its body when that stands apart.
-pub(super) struct Written {
-    pub(super) value: Vec<u8>,
-    pub(super) apart: Option<Vec<u8>>,
-}
-
-pub(super) fn write_job(job: &NewJob) -> Written {
-    let mut body = Vec::with_capacity(job.body.args.len() + 80);
+/// Writes a job: the value of `jobs` to `value`; answers its body when that stands apart.
+pub(super) fn write_job(value: &mut Vec<u8>, job: &NewJob) -> Option<Vec<u8>> {
+    // how long the body is: the task line's options are at most 60 bytes
+    let about = job.body.args.len() + job.body.task.as_str().len() + 60;
+    if about <= BODY_INLINE_MAX_BYTES {
+        write_header(value, &job.header, false);
+        write_body(value, &job.body);
+        return None;
+    }
+    let mut body = Vec::with_capacity(about);
     write_body(&mut body, &job.body);
     let apart = body.len() > BODY_INLINE_MAX_BYTES;
-    let mut header = String::with_capacity(80);
-    write_header(&mut header, &job.header, apart);
-    header.push('\n');
-    let mut value = header.into_bytes();
+    write_header(value, &job.header, apart);
     if apart {
-        return Written { value, apart: Some(body) };
+        return Some(body);
     }
     value.extend_from_slice(&body);
-    Written { value, apart: None }
+    None
 }
 
 /// What was read of a job: its envelope, when it expires, and whether its body stands apart.
@@ -282,11 +309,12 @@ mod tests {
 
     #[test]
     fn a_job_reads_back_inline_and_apart() {
-        for args in [10, 5000] {
+        for args in [10, 4040, 4090, 5000] {
             let job = job(args);
-            let written = write_job(&job);
-            assert_eq!(written.apart.is_some(), args > 4096);
-            let (envelope, expiry) = Reader::default().envelope(&written.value, written.apart.as_deref()).expect("reads");
+            let mut value = Vec::new();
+            let apart = write_job(&mut value, &job);
+            assert_eq!(apart.is_some(), args + "decrement|retries=2|timeout=30000\n".len() > 4096);
+            let (envelope, expiry) = Reader::default().envelope(&value, apart.as_deref()).expect("reads");
             assert_eq!((envelope.header, envelope.body, expiry), (job.header, job.body, None));
         }
     }

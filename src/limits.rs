@@ -70,6 +70,9 @@ pub const LOCK_KEYS_MAX: usize = 8;
 pub const BODY_INLINE_MAX_BYTES: usize = 4 << 10;
 /// Jobs in one enqueue round trip.
 pub const ENQUEUE_BATCH_MAX: usize = 1000;
+/// Plain jobs that one with a delay, a unique key or an expiry counts for in the client's batches: a thousand such would keep a server busy for
+/// longer than a script may take.
+pub const ENQUEUE_WEIGHT: usize = 4;
 /// Bytes of arguments after which a batch of jobs is sent.
 pub const ENQUEUE_BATCH_MAX_BYTES: usize = 256 << 10;
 /// Settles in one turn.

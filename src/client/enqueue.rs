@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use crate::client::Client;
 use crate::client::request::{Common, Request};
 use crate::error::Error;
-use crate::limits::{ENQUEUE_BATCH_MAX, ENQUEUE_BATCH_MAX_BYTES};
+use crate::limits::{ENQUEUE_BATCH_MAX, ENQUEUE_BATCH_MAX_BYTES, ENQUEUE_WEIGHT};
 use crate::names::{JobId, UniqueKey};
 use crate::store::new_job::{Accepted, Due, NewJob, Priority};
 
@@ -197,13 +197,14 @@ struct Batch {
 
 impl Batch {
     fn fill(requests: &mut impl Iterator<Item = Request>) -> Self {
-        let (mut slots, mut jobs, mut bytes) = (Vec::new(), Vec::new(), 0);
+        let (mut slots, mut jobs, mut bytes, mut weight) = (Vec::new(), Vec::new(), 0, 0);
         let mut common = Common::default();
-        while slots.len() < ENQUEUE_BATCH_MAX && bytes < ENQUEUE_BATCH_MAX_BYTES {
+        while slots.len() < ENQUEUE_BATCH_MAX && weight < ENQUEUE_BATCH_MAX && bytes < ENQUEUE_BATCH_MAX_BYTES {
             let Some(request) = requests.next() else { break };
             slots.push(request.check(&mut common).map(|job| {
                 let sent = Sent::of(&job);
                 bytes += job.body.args.len();
+                weight += if job.is_plain() { 1 } else { ENQUEUE_WEIGHT };
                 jobs.push(job);
                 sent
             }));

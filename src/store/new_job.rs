@@ -21,6 +21,13 @@ pub struct NewJob {
     pub unique: Option<Unique>,
 }
 
+impl NewJob {
+    /// Whether it only joins its queue: nothing is asked or noted beside it.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.due == Due::Now && self.unique.is_none() && self.header.expires_in.is_none()
+    }
+}
+
 /// When a new job becomes ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {

@@ -112,15 +112,11 @@ fn answers(value: &Value, jobs: &[NewJob]) -> Option<Vec<Accepted>> {
     (accepted.len() == jobs.len()).then_some(accepted)
 }
 
-fn is_plain(job: &NewJob) -> bool {
-    job.due == Due::Now && job.unique.is_none() && job.header.expires_in.is_none()
-}
-
 /// The arguments of enqueue.lua, in its order.
 fn arguments(process: &ProcessId, lane: Lane, refresh: bool, jobs: &[NewJob]) -> Arguments {
     let first = &jobs[0].header;
     let one_list = |job: &NewJob| job.header.queue == first.queue && job.header.priority == first.priority;
-    let plain = jobs.iter().all(|job| is_plain(job) && one_list(job));
+    let plain = jobs.iter().all(|job| job.is_plain() && one_list(job));
     let mut a = Arguments::with_capacity(10 + 4 * jobs.len(), jobs.len() * 300);
     a.push(process.as_str())
         .int(lane.lane.into())

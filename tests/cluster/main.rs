@@ -9,6 +9,7 @@ mod crew;
 mod deploy;
 mod idle;
 mod locks;
+mod pauses;
 mod shutdown;
 #[path = "../support/mod.rs"]
 mod support;

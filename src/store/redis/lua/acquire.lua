@@ -11,7 +11,7 @@ if type(held)=='string' then return held end
 if call('EXISTS',lock)==1 then return 'busy' end
 if call('ZSCORE',LC,key) and (call('HEXISTS',NEXT,key)==1 or call('EXISTS',P..'parked:'..key)==1) then return 'busy' end
 local _,us=now()
-local fence=int(math.max(tonumber(call('HGET',STATE,'fence') or '0')+1,us))
+local fence=int(math.max((tonumber(call('HGET',STATE,'fence') or '0') or 0)+1,us))
 call('HSET',STATE,'fence',fence)
 call('HSET',lock,A[2],fence)
 call('PEXPIRE',lock,A[3])

@@ -169,7 +169,7 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,ou
               for j=#nexts,1,-1 do if nexts[j][3]==id then table.remove(nexts,j) end end
             end
             if busy and (on_busy=='w' or since) then
-              local w={prio..queue..'|'..id..'|'..ls,id,since or int(ms),wait,since~=nil}
+              local w={prio..queue..'|'..id..'|'..ls,id,since or int(ms),wait or '',since~=nil}
               parks[busy]=parks[busy] or {}
               table.insert(parks[busy],w); seen[busy]=true
               if hand then moved[#moved+1]={hand.key,hand.where}; passed[#passed+1]=hand.key; hand.gone=true end

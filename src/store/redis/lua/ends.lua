@@ -27,7 +27,7 @@ local function remove(id,unique)
     call('HDEL',PLACES,id)
     if sub(place,1,1)=='d' then
       call('ZREM',DEAD,id)
-      local left=call('HINCRBY',STATE,'dead_bytes','-'..match(place,'^d.|(%d+)|'))
+      local left=call('HINCRBY',STATE,'dead_bytes','-'..(match(place,'^d.|(%d+)|') or '0'))
       if left<=0 then call('HDEL',STATE,'dead_bytes') end
     end
   end

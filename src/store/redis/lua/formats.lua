@@ -11,10 +11,11 @@ end
 -- the entry of a job in its queue's list, and the same with priority and queue in front, as it stands in `scheduled` and `parked`
 local function entry_of(id,locks) if locks=='' then return id end return id..'|'..locks end
 local function where_of(id,queue,prio,locks) return prio..queue..'|'..entry_of(id,locks) end
--- queue, priority, entry, id of a `where`
+-- queue, priority, entry, id of a `where`; nil when it is none of ours
 local function split_where(w)
-  local bar=find(w,'|',1,true)
-  return sub(w,2,bar-1),sub(w,1,1),sub(w,bar+1),sub(w,bar+1,bar+L)
+  local prio,queue,entry=match(w or '','^([012])([%w_.-]+)|(.*)$')
+  if not prio or #entry<L then return nil end
+  return queue,prio,entry,sub(entry,1,L)
 end
 local function list_of(queue,prio) return P..'queue:'..queue..':'..prio end
 -- a mark says "look"; there is at most one a queue

@@ -25,7 +25,7 @@ local function free(key,ms,first)
     first=nil
     if not where then break end
     local queue,_,_,id=split_where(where)
-    local place=call('HGET',PLACES,id)
+    local place=id and call('HGET',PLACES,id)
     if not place or sub(place,1,1)~='p' or match(place,'|(.*)$')~=key then
       call('LREM',pk,'1',where)                         -- dead: gone, cancelled, or waiting elsewhere
     elseif (not rare or rare.paused) and call('SISMEMBER',PAUSED,queue)==1 then

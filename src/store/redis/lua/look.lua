@@ -10,7 +10,7 @@ local function promote(ms)
   if #due==0 then return 0 end
   local ids,by={},{}
   for i=1,#due do
-    local _,_,_,id=split_where(due[i]); ids[i]=id
+    local _,_,_,id=split_where(due[i]); ids[i]=id or ''      -- what is none of ours has no place, and goes
   end
   local places=call('HMGET',PLACES,unpack(ids))
   local moved,m={},0
@@ -40,14 +40,14 @@ local function check_locks(ms)
     local row=call('HGET',NEXT,key)
     if row then
       local till,since,where=match(row,'^(%d+)|(%d+)|(.*)$')
-      if tonumber(till)>ms then
+      local queue,prio,entry,id=split_where(where)
+      if id and tonumber(till)>ms then
         call('ZADD',LC,till,key)
       else
-        local queue,prio,entry,id=split_where(where)
         call('HDEL',NEXT,key)
         local waiter=absent(key) and free(key,ms)
         -- the late one keeps its place: at the head of those who wait, behind the one whose turn it is now
-        if call('HEXISTS',JOBS,id)==1 and call('HEXISTS',OWN,id)==0 and call('HEXISTS',PLACES,id)==0 then
+        if id and call('HEXISTS',JOBS,id)==1 and call('HEXISTS',OWN,id)==0 and call('HEXISTS',PLACES,id)==0 then
           call('HSET',PLACES,id,'p'..since..'|'..key)
           call('LPUSH',P..'parked:'..key,where)
           call('LREM',list_of(queue,prio),'1',entry)
@@ -88,8 +88,9 @@ end
 -- a piece of the slow sweep: owners whose claim has no row go back
 local function sweep(ms,row)
   local due,cursor=match(row or '0|0','^(%d+)|(%d+)$')
-  if tonumber(due)>ms and tonumber(due)<=ms+SWEEP_MS then return end
-  local piece=call('HSCAN',OWN,cursor,'COUNT','100')
+  due=tonumber(due or '0')
+  if due>ms and due<=ms+SWEEP_MS then return end
+  local piece=call('HSCAN',OWN,cursor or '0','COUNT','100')
   for i=1,#piece[2],2 do
     local id,token=piece[2][i],piece[2][i+1]
     if #id==L and call('HEXISTS',CLAIMS,token)==0 then

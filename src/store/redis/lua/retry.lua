@@ -15,7 +15,7 @@ if sub(place,1,1)=='d' then
   if unique~='' then
     local held=call('GET',P..'unique:'..unique)
     if held and sub(held,1,L)~=id and call('HEXISTS',JOBS,sub(held,1,L))==1 then return 'C'..sub(held,1,L) end
-    call('SET',P..'unique:'..unique,id..match(place,'^d.|%d+|(%x*)|'))
+    call('SET',P..'unique:'..unique,id..(match(place,'^d.|%d+|(%x*)|') or ''))
   end
   -- an expiry would end it at once
   call('HSET',JOBS,id,(string.gsub(value,'^(1|[^|]*|[^|]*|[^|]*|[^|]*|[^|]*|[^|]*|[^|]*|)%d*','%1',1)))
@@ -24,7 +24,7 @@ if sub(place,1,1)=='d' then
   tries_write(id,t)
   call('RPUSH',list_of(queue,prio),entry_of(id,locks))
   call('ZREM',DEAD,id)
-  if call('HINCRBY',STATE,'dead_bytes','-'..match(place,'^d.|(%d+)|'))<=0 then call('HDEL',STATE,'dead_bytes') end
+  if call('HINCRBY',STATE,'dead_bytes','-'..(match(place,'^d.|(%d+)|') or '0'))<=0 then call('HDEL',STATE,'dead_bytes') end
 else
   call('RPUSH',list_of(queue,prio),entry_of(id,locks))
   leave(id,value,place,ms)

@@ -13,14 +13,14 @@ local st=call('HMGET',STATE,'fence','looked',A[1],'no','sweep')
 local lane=st[3]
 if lane then
   if sub(lane,1,#A[3])~=A[3] then
-    local at=tonumber(match(lane,'^%d+'))
+    local at=tonumber(match(lane,'^%d+') or '0')
     if number==at then return replay_turn(lane,A[5]) end
     if number<at then return {'STALE'} end
     return {'LANE_LOST'}
   end
 elseif number>1 or A[4]=='1' then return {'LANE_LOST'} end
 local ms,us=now()
-local looked=tonumber(st[2] or '0')
+local looked=tonumber(st[2] or '0') or 0
 local looking=ms-looked>=500 or looked>ms
 if A[22]=='1' and not looking and A[21]=='' then return {'EARLY'} end
 if c==0 then call('HDEL',STATE,'-') end                 -- a first write that a full server allows; with settles settle.lua sees to it
@@ -64,8 +64,8 @@ local function freed(key)
   local first=call('LINDEX',P..'parked:'..key,'0')
   if not first then return end
   -- the plain case without the functions of R: a live first waiter, its queue not paused
-  local prio,queue,entry=match(first,'^(%d)([^|]*)|(.*)$')
-  local where,id=first,sub(entry,1,L)
+  local prio,queue,entry=match(first,'^([012])([%w_.-]+)|(.*)$')
+  local where,id=first,sub(entry or '',1,L)
   local place=call('HGET',PLACES,id)
   if rare.paused or not place or sub(place,1,1)~='p' or match(place,'|(.*)$')~=key then
     where,place=R().free(key,ms,first)
@@ -76,13 +76,13 @@ local function freed(key)
   local list=P..'queue:'..queue..':'..prio
   handed[list]=handed[list] or {}
   for _,h in ipairs(handed[list]) do if h.key==key then return end end
-  table.insert(handed[list],{key=key,where=where,entry=entry,id=id,since=match(place,'^p(%d+)')})
+  table.insert(handed[list],{key=key,where=where,entry=entry,id=id,since=match(place,'^p(%d+)') or int(ms)})
 end
 local bits,nos='',nil
 if c>0 then
   bits=settle(22,c,A[15],A[16],A[17],A[18],A[19],ms,freed)
   if A[12]~='' then
-    local no=st[4]
+    local no=tonumber(st[4] or '')
     if not no then
       local last=call('XREVRANGE',P..'attempts','+','-','COUNT','1')[1]
       no=last and match(last[1],'^%d+') or '0'
@@ -107,7 +107,7 @@ if looking then
 end
 side=side or looking or A[15]~='' or bits~=''          -- this turn may have put something there
 local out={'','','',''}
-local k,all,notes,fence,more=claim(looking and not any and 0 or want,queues,side,handed,ms,us,tonumber(st[1] or '0'),A[5],A[7],A[8],A[11],out)
+local k,all,notes,fence,more=claim(looking and not any and 0 or want,queues,side,handed,ms,us,tonumber(st[1] or '0') or 0,A[5],A[7],A[8],A[11],out)
 if want==0 and any then more='1' end
 if looking and not any then more='0' end                -- the look has seen that there is nothing
 if A[10]~='' and more~='0' and more~='3' then

@@ -28,8 +28,9 @@ async fn rounds_of_shutdown_lose_double_and_charge_nothing() {
         (15, Duration::from_millis(30))
     };
     let jobs = (0..rounds * 20).map(|n| slow {
-        sku: n % 40,
-        ms: u64::from(n % 50) * if full() { 30 } else { 2 },
+        sku: n % (rounds * 2),
+        // some of them longer than the grace
+        ms: u64::from(n % 50) * if full() { 24 } else { 2 },
     });
     for answer in client.enqueue_many(jobs).await.expect("a bulk enqueue") {
         answer.expect("accepted");
@@ -42,7 +43,7 @@ async fn rounds_of_shutdown_lose_double_and_charge_nothing() {
             .await
             .expect("a clean end");
     }
-    let crew = Crew::start([Worker::builder(&client).concurrency(100).task::<slow>().data(ledger.clone())]);
+    let crew = Crew::start([Worker::builder(&client).concurrency(200).task::<slow>().data(ledger.clone())]);
     within("the rest", drained(&client)).await;
     crew.stop().await;
     assert_eq!((ledger.jobs(), ledger.doubled()), (rounds as usize * 20, vec![]));

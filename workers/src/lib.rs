@@ -1,34 +1,45 @@
-//! The Linchpin command line: [`run`] is the whole `linchpin` binary but for its exit code.
+//! The Linchpin command line as a library: [`main`] is the whole `linchpin` binary, for a shop's own with its tasks in it.
+//!
+//! ```no_run
+//! # mod shop {
+//! use linchpin::{TaskResult, task};
+//! #[task]
+//! pub async fn greet(name: String) -> TaskResult {
+//!     println!("hello {name}");
+//!     Ok(())
+//! }
+//! # }
+//! # use shop::greet;
+//! fn main() -> std::process::ExitCode {
+//!     linchpin_worker::main(linchpin::tasks![greet])
+//! }
+//! ```
 
 mod bench;
+mod command;
 mod failure;
+mod output;
+mod session;
 
-pub use failure::Failure;
+use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::Parser;
+use linchpin::TaskList;
+
+use failure::{Answer, Failure};
 
 /// Job queue workers built around locked tasks.
+///
+/// Exit codes: 0 done, 1 the answer is no or the store refused, 2 wrong usage or configuration (nothing was done), 3 the store could not be reached.
 #[derive(Parser)]
 #[command(name = "linchpin", version)]
 struct App {
     #[command(subcommand)]
-    command: Command,
+    command: command::Command,
 }
 
-#[derive(Subcommand)]
-enum Command {
-    /// Measures a store and this build against the store's own floor.
-    Bench(bench::Options),
-    /// The enqueueing process of `bench latency`; its orders come on standard input.
-    #[command(hide = true, name = "bench-producer")]
-    BenchProducer,
-}
-
-/// Parses the command line and does what it says. Wrong usage ends the process with exit code 2.
-///
-/// # Errors
-/// [`Failure`] says what was attempted and why it did not work.
-pub fn run() -> Result<(), Failure> {
+/// Parses the command line and does what it says, with `tasks` compiled in. Installs a `tracing` subscriber that writes to standard error.
+pub fn main(tasks: TaskList) -> ExitCode {
     let app = App::parse();
     tracing_subscriber::fmt()
         .with_env_filter(
@@ -36,13 +47,20 @@ pub fn run() -> Result<(), Failure> {
         )
         .with_writer(std::io::stderr)
         .init();
+    match run(app, tasks) {
+        Ok(answer) => answer.into(),
+        Err(failure) => {
+            eprintln!("linchpin: {failure}");
+            failure.exit_code()
+        }
+    }
+}
+
+fn run(app: App, tasks: TaskList) -> Result<Answer, Failure> {
     let runtime = tokio::runtime::Runtime::new().map_err(|error| Failure::new("start the runtime", error))?;
+    // Spawned, so that it runs on the executor's threads like the worker that it starts or measures.
     runtime.block_on(async {
-        // Spawned, so that it runs on the executor's threads like the worker that it measures.
-        let task = match app.command {
-            Command::Bench(options) => tokio::spawn(bench::run(options)),
-            Command::BenchProducer => tokio::spawn(bench::produce()),
-        };
+        let task = tokio::spawn(app.command.run(tasks));
         task.await.map_err(|error| Failure::new("run the command", error))?
     })
 }

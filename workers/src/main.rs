@@ -1,13 +1,7 @@
-//! The `linchpin` command.
+//! The `linchpin` command, without tasks of its own.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match linchpin_worker::run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            eprintln!("linchpin: {failure}");
-            ExitCode::FAILURE
-        }
-    }
+    linchpin_worker::main(linchpin::tasks![])
 }

@@ -1,0 +1,78 @@
+//! What every command has in common: exit codes, where errors go, JSON or a table.
+
+use std::process::{Command, Output};
+
+#[path = "../../tests/support/server.rs"]
+#[allow(dead_code)]
+mod server;
+
+use server::RedisServer;
+
+fn linchpin(words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_linchpin"))
+        .args(words)
+        .env_remove("LINCHPIN__STORE__URL")
+        .output()
+        .expect("the binary runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn without_a_store_the_two_to_choose_from_are_named() {
+    let output = linchpin(&["queues", "pause", "mail"]);
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.contains("--store redis://") && error.contains("--store memory://"), "{error}");
+}
+
+#[test]
+fn a_store_of_this_process_alone_is_refused_with_the_reason() {
+    let output = linchpin(&["queues", "pause", "mail", "--store", "memory://"]);
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.contains("ends with its process"), "{error}");
+}
+
+#[test]
+fn an_unreachable_store_is_exit_code_3_and_shows_no_password() {
+    let output = linchpin(&["queues", "pause", "mail", "--store", "redis://:s3cret@127.0.0.1:1/"]);
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{error}");
+    assert!(!error.contains("s3cret"), "{error}");
+}
+
+#[test]
+fn wrong_usage_is_exit_code_2() {
+    for words in [
+        &["queues"][..],
+        &["queues", "halt"],
+        &["dance"],
+        &["queues", "pause", "no such name", "--store", "redis://127.0.0.1:1/"],
+    ] {
+        assert_eq!(linchpin(words).status.code(), Some(2), "{words:?}");
+    }
+}
+
+#[test]
+fn a_queue_is_paused_shown_and_resumed() {
+    let server = RedisServer::start();
+    let store = server.url();
+    let list = || {
+        let output = linchpin(&["queues", "list", "--store", &store, "--json"]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    assert_eq!(list(), "[]\n");
+    let output = linchpin(&["queues", "pause", "mail", "--store", &store]);
+    assert_eq!(
+        (output.status.code(), text(&output.stdout)),
+        (Some(0), "queue mail paused\n".into())
+    );
+    assert_eq!(list(), "[\"mail\"]\n");
+    let output = linchpin(&["queues", "resume", "mail", "--store", &store, "--json"]);
+    assert_eq!(text(&output.stdout), "{\"queue\":\"mail\",\"paused\":false}\n");
+    assert_eq!(list(), "[]\n");
+}

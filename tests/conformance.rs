@@ -20,7 +20,9 @@ macro_rules! on_every_engine {
             $(
                 #[tokio::test]
                 async fn $fact() {
-                    let bench = crate::conformance::bench::Bench::on(crate::conformance::redis_engine::redis().await);
+                    let server = std::sync::Arc::new(crate::support::RedisServer::start());
+                    let engine = crate::conformance::redis_engine::redis_on(server, "conformance").await;
+                    let bench = crate::conformance::bench::Bench::on(engine);
                     super::$fact(&bench).await;
                     bench.nothing_is_left().await;
                 }
@@ -44,6 +46,7 @@ mod conformance {
     mod log;
     mod look;
     mod operate;
+    mod order;
     mod settle;
     mod suspect;
     mod unique;

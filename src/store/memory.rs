@@ -118,6 +118,12 @@ impl MemoryStore {
         self.state().push_tail(id);
     }
 
+    /// Every list with its entries, head first, and whose turn it is, under the names of the Redis keys. For tests.
+    #[doc(hidden)]
+    pub fn lists(&self) -> std::collections::BTreeMap<String, Vec<JobId>> {
+        self.state().lists()
+    }
+
     /// The tables, with their clock set to now. A panic while they were locked leaves them as a script error would.
     fn state(&self) -> MutexGuard<'_, State> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,6 @@
 //! The engines, and what a test does to their data behind their backs.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -20,6 +21,8 @@ pub trait Engine: Send + Sync {
     async fn lose_lock(&self, key: &LockKey);
     /// Adds a second entry of a job to the tail of its queue.
     async fn duplicate_entry(&self, id: JobId);
+    /// Every list, head first: `queue:<q>:<priority>` and `parked:<key>`, and whose turn it is as `next:<key>`.
+    async fn lists(&self) -> BTreeMap<String, Vec<JobId>>;
 }
 
 pub async fn memory() -> Arc<dyn Engine> {
@@ -48,5 +51,9 @@ impl Engine for Memory {
 
     async fn duplicate_entry(&self, id: JobId) {
         self.0.duplicate_entry(id);
+    }
+
+    async fn lists(&self) -> BTreeMap<String, Vec<JobId>> {
+        self.0.lists()
     }
 }

@@ -1,5 +1,6 @@
 //! The Redis engine under the suite: a server of each test's own, and what a test does to its keys behind its back.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -10,10 +11,6 @@ use linchpin::store::redis::RedisStore;
 use super::engine::Engine;
 use crate::support::RedisServer;
 
-pub async fn redis() -> Arc<dyn Engine> {
-    redis_on(Arc::new(RedisServer::start()), "conformance").await
-}
-
 /// An engine with a namespace of its own on a server.
 pub async fn redis_on(server: Arc<RedisServer>, namespace: &str) -> Arc<dyn Engine> {
     let name = Namespace::new(namespace).expect("a name");
@@ -21,14 +18,35 @@ pub async fn redis_on(server: Arc<RedisServer>, namespace: &str) -> Arc<dyn Engi
         .await
         .expect("our own server");
     Arc::new(Redis {
-        server,
+        connection: server.connection().await,
+        _server: server,
         namespace: namespace.into(),
         store: Arc::new(store),
     })
 }
 
+/// Reads every list of a namespace, and whose turn it is: name, entry, name, entry.
+const LISTS: &str = "
+local out={}
+for _,kind in ipairs({'queue:','parked:'}) do
+  for _,key in ipairs(redis.call('KEYS',ARGV[1]..kind..'*')) do
+    for _,entry in ipairs(redis.call('LRANGE',key,0,-1)) do
+      out[#out+1]=string.sub(key,#ARGV[1]+1)
+      out[#out+1]=entry
+    end
+  end
+end
+local next=redis.call('HGETALL',ARGV[1]..'next')
+for i=1,#next,2 do
+  out[#out+1]='next:'..next[i]
+  out[#out+1]=string.match(next[i+1],'^%d+|%d+|(.*)$')
+end
+return out";
+
 struct Redis {
-    server: Arc<RedisServer>,
+    /// Ends with the engine.
+    _server: Arc<RedisServer>,
+    connection: redis::aio::MultiplexedConnection,
     namespace: String,
     store: Arc<RedisStore>,
 }
@@ -39,7 +57,7 @@ impl Redis {
     }
 
     async fn command(&self, words: &[&str]) -> redis::Value {
-        let mut connection = self.server.connection().await;
+        let mut connection = self.connection.clone();
         let mut command = redis::cmd(words[0]);
         for word in &words[1..] {
             command.arg(*word);
@@ -65,6 +83,8 @@ impl Engine for Redis {
 
     async fn lose_lock(&self, key: &LockKey) {
         self.command(&["DEL", &self.key(&format!("lock:{}", key.wire()))]).await;
+        // As if its time had passed: that is when the look comes for it.
+        self.command(&["ZADD", &self.key("lock_checks"), "XX", "0", &key.wire()]).await;
     }
 
     async fn duplicate_entry(&self, id: JobId) {
@@ -80,5 +100,22 @@ impl Engine for Redis {
             false => format!("{id}|{}", locks.join(",")),
         };
         self.command(&["RPUSH", &list, &entry]).await;
+    }
+
+    async fn lists(&self) -> BTreeMap<String, Vec<JobId>> {
+        let prefix = self.key("");
+        let flat = redis::from_redis_value(self.command(&["EVAL", LISTS, "0", &prefix]).await);
+        let flat: Vec<(String, String)> = flat.expect("pairs of text");
+        let mut lists = BTreeMap::<String, Vec<JobId>>::new();
+        for (name, entry) in flat {
+            // A waiter's and a next one's has its priority and queue in front.
+            let entry = match name.starts_with("queue:") {
+                true => entry.as_str(),
+                false => entry.split_once('|').expect("an entry behind its queue").1,
+            };
+            let id = entry.split('|').next().and_then(|id| id.parse().ok());
+            lists.entry(name).or_default().push(id.expect("an entry begins with an id"));
+        }
+        lists
     }
 }

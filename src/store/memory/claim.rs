@@ -20,6 +20,8 @@ struct Taking {
     deferred: Vec<JobId>,
     /// Claimed a job at its last strike: nothing else may join it.
     alone: bool,
+    /// Locks whose turn was given up here; they are handed over when all lists were read.
+    passed: Vec<LockKey>,
 }
 
 /// What becomes of a ready job that a claim meets.
@@ -42,6 +44,7 @@ impl State {
             full: false,
             deferred: Vec::new(),
             alone: false,
+            passed: Vec::new(),
         };
         for queue in turn.queues.iter().filter(|_| want > 0) {
             for priority in [Priority::High, Priority::Normal, Priority::Low] {
@@ -50,6 +53,12 @@ impl State {
                     self.claim_from(&(queue.clone(), priority), left, turn, &mut taking);
                 }
             }
+        }
+        let passed = std::mem::take(&mut taking.passed);
+        // What that brings to the head of a list already read is left for the next turn.
+        taking.full |= !passed.is_empty();
+        for key in passed {
+            self.hand_over(&key);
         }
         let more = match (want, taking.alone, taking.full, taking.deferred.is_empty()) {
             (0, ..) | (_, true, ..) => More::Unknown,
@@ -68,7 +77,6 @@ impl State {
         let asked_for = range.len() == count;
         let mut seen = HashSet::new();
         let mut only_suspects = true;
-        let mut handed = Vec::new();
         while !taking.alone
             && let Some(id) = range.pop_front()
         {
@@ -79,16 +87,13 @@ impl State {
                 self.queues.entry(list.clone()).or_default().push_back(id);
             } else {
                 only_suspects = false;
-                self.take(id, turn, taking, &mut handed);
+                self.take(id, turn, taking);
             }
         }
         taking.full |= asked_for && !only_suspects;
         let entries = self.queues.entry(list.clone()).or_default();
         while let Some(id) = range.pop_back() {
             entries.push_front(id);
-        }
-        for id in handed {
-            self.push_head(id);
         }
         self.queues.retain(|_, entries| !entries.is_empty());
     }
@@ -116,7 +121,7 @@ impl State {
         strikes + 1 >= limit
     }
 
-    fn take(&mut self, id: JobId, turn: &Turn, taking: &mut Taking, handed: &mut Vec<JobId>) {
+    fn take(&mut self, id: JobId, turn: &Turn, taking: &mut Taking) {
         let Some(job) = self.jobs.get(&id) else { return };
         let locks = job.locks();
         let envelope = job.envelope.clone();
@@ -127,11 +132,11 @@ impl State {
         let (how, held) = match way {
             Way::Parks(key) => {
                 self.park(id, &key, had_turn);
-                handed.extend(turns.iter().filter_map(|key| self.choose_next(key)));
+                taking.passed.extend(turns);
                 return;
             }
             Way::Bare(how) => {
-                handed.extend(turns.iter().filter_map(|key| self.choose_next(key)));
+                taking.passed.extend(turns);
                 (how, Vec::new())
             }
             Way::Locked(how) => (how, locks),

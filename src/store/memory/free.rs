@@ -14,38 +14,41 @@ impl State {
         })
     }
 
+    /// Removes every token, then gives the turns in the order of the keys given.
     pub fn free_all(&mut self, freed: Freed) {
-        for (key, token) in freed.0 {
-            self.free(&key, &token);
+        for (key, token) in &freed.0 {
+            self.drop_token(key, token);
+        }
+        for (key, _) in &freed.0 {
+            self.hand_over(key);
         }
     }
 
     /// Removes the token from the lock; if the lock is free then, gives the turn to its first waiter. Answers whether the
     /// token stood.
     pub fn free(&mut self, key: &LockKey, token: &OwnerToken) -> bool {
+        let held = self.drop_token(key, token);
+        self.hand_over(key);
+        held
+    }
+
+    fn drop_token(&mut self, key: &LockKey, token: &OwnerToken) -> bool {
         let held = matches!(self.lock_of(key), Some(Lock::Held { token: holder, .. }) if holder == token);
         if held {
             self.locks.remove(key);
         }
-        self.hand_over(key);
         held
     }
 
     /// Makes the first waiter whose queue is not paused next, if the lock is free and nobody is next yet.
     pub fn hand_over(&mut self, key: &LockKey) {
-        if let Some(id) = self.choose_next(key) {
+        if self.lock_of(key).is_some() || self.next.contains_key(key) {
+            return;
+        }
+        if let Some(id) = self.first_waiter(key) {
+            self.make_next(key, id);
             self.push_head(id);
         }
-    }
-
-    /// As `hand_over`, but leaves the entry at the head of the queue to the caller.
-    pub fn choose_next(&mut self, key: &LockKey) -> Option<JobId> {
-        if self.lock_of(key).is_some() || self.next.contains_key(key) {
-            return None;
-        }
-        let id = self.first_waiter(key)?;
-        self.make_next(key, id);
-        Some(id)
     }
 
     fn make_next(&mut self, key: &LockKey, id: JobId) {
@@ -80,6 +83,9 @@ impl State {
             && let Some(at) = entries.iter().position(|entry| *entry == id)
         {
             entries.remove(at);
+            if entries.is_empty() {
+                self.queues.remove(&list);
+            }
         }
     }
 

@@ -59,8 +59,12 @@ impl State {
             tries.reaped_from = Some((token.clone(), strike));
         });
         if strike && last {
-            self.change_tries(id, |tries| tries.reaped_from = None);
-            return self.bury(id, Death::Crashed, "its worker ended with it too often");
+            self.change_tries(id, |tries| {
+                tries.suspect = false;
+                tries.reaped_from = None;
+            });
+            let reason = format!("ended its worker {} times, the last time alone", tries.strikes + 1);
+            return self.bury(id, Death::Crashed, &reason);
         }
         self.go_back(id, None);
     }

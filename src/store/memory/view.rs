@@ -1,5 +1,7 @@
 //! The read model: a job, the census, the keys.
 
+use std::collections::BTreeMap;
+
 use super::state::{Lock, Place, State};
 use crate::names::{JobId, QueueName};
 use crate::store::view::{Census, JobView, State as JobState};
@@ -62,6 +64,18 @@ impl State {
             workers: self.live_workers() as u64,
             paused: self.paused.iter().cloned().collect(),
         }
+    }
+
+    /// Every list with its entries, head first, and whose turn it is.
+    pub fn lists(&self) -> BTreeMap<String, Vec<JobId>> {
+        let queues = self
+            .queues
+            .iter()
+            .map(|((queue, priority), entries)| (format!("queue:{queue}:{}", priority.digit()), entries));
+        let parked = self.parked.iter().map(|(key, list)| (format!("parked:{}", key.wire()), list));
+        let lists = queues.chain(parked).map(|(name, ids)| (name, ids.iter().copied().collect()));
+        let next = self.next.iter().map(|(key, next)| (format!("next:{}", key.wire()), vec![next.job]));
+        lists.chain(next).collect()
     }
 
     /// The keys that the Redis engine would have now, with sizes that only tell small from large.

@@ -25,7 +25,7 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,ou
   local ids,notes,own,k={},{},{},0
   local seen,got={},nil                                  -- got: ids claimed here, once somebody has to ask
   local lock_keys,lock_of,nl={},{},0
-  local trims,parks,tails,moved,marks,nexts,passed={},{},{},{},{},{},{}
+  local trims,parks,tails,moved,marks,nexts,passed,gave,left={},{},{},{},{},{},{},{},{} -- left: how many handed ones no longer wait for a key
   local function know()                                 -- what the short way took, without twins of one id
     got={}
     local j,to=0,{}
@@ -84,7 +84,7 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,ou
         local used=0
         local plain=hn==0 and not place and not tries
         local usual,tail=false,'|'                       -- how a header goes on after the lock: as that of the first did, mostly
-        local short=plain and free_all and not rare.checks -- nobody waits for a lock either
+        local short=plain and free_all and not rare.checks and not rare.waits -- nobody waits for a lock either, or has given up
         for i=1,tot do
           if alone or k>=n then break end
           used=i
@@ -103,21 +103,22 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,ou
           if not got then know() end
           local hand=i<=hn and hl[i] or nil
           local take=value and not act[i] and not got[id] and (hand or not (place and place[i]))
-          local gave_up=ls and string.byte(ls,1)==124
-          if take and not gave_up then
+          if take then
             local pre=ls and '1|'..queue..'|'..prio..'|'..ls..'|' or bare
             if sub(value,1,#pre)~=pre then
               local q2,p2,l2=R().header(value)
-              if q2 then                                 -- an entry of another place or other locks: the header decides
+              if q2==queue and tonumber(p2)==prio then   -- an entry with other locks: the header decides
+                ls=l2~='' and l2 or nil; free_all=false
+              elseif q2 then                             -- of another list
                 tails[#tails+1]={P..'queue:'..q2..':'..p2,R().entry_of(id,l2),q2}; take=false
               else ls=nil end                            -- unreadable: delivered alone, to be buried
             end
           end
+          local gave_up=take and ls and rare.waits and match(call('ZSCORE',WAITS,id) or '','^%-(%d+)')
           local expired
-          if take and ls and not gave_up and not find(value,'||\n',1,true) then
+          if take and ls and not find(value,'||\n',1,true) then
             local at=match(value,'^1|[^|]*|[012]|[^|\n]*|[^|\n]*|%d*|[^|\n]*|%d+|(%d+)|')
-            expired=at and tonumber(at)<=ms
-            if expired then ls=nil end                   -- it needs no lock to be buried
+            expired=at and tonumber(at)<=ms              -- it needs no lock to be buried
           end
           local t=take and tries and tries[i] and R().tries_read(tries[i])
           local mark,lastly
@@ -125,40 +126,42 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,ou
             local _,_,_,_,_,_,limit=R().header(value)
             lastly=t.strikes+1>=tonumber(limit or '1')
             if suspects=='0' or suspect_taken or (lastly and (suspects~='2' or k>0)) then
-              take=false; skipped=skipped+1
+              take=false; skipped=skipped+1; got[id]=true
               if not hand then tails[#tails+1]={list,cand[i-hn],queue,true} end   -- a handed one becomes next below
             else mark=lastly and 'A' or 'S' end
           end
           judged=judged+1
           if take then
-            local busy,foreign,since
+            local busy,foreign,since=nil,nil,hand and hand.since
             local mine
-            if ls and not gave_up then
+            if ls and not gave_up and not expired then
               mine={}
               for key in string.gmatch(ls,'[^,]+') do
                 local offered=hand and hand.key==key
-                if seen[key] then busy=key
+                local met=seen[key]                      -- true: taken by this claim, 'p': another parked behind it here
+                if met==true then busy=key
                 elseif not free_all then
                   local ty=call('TYPE',P..'lock:'..key).ok
                   if ty=='hash' then busy=key elseif ty~='none' then foreign=key end
                 end
-                if offered then since=hand.since
-                elseif not busy and not foreign and rare.checks and call('ZSCORE',LC,key) then
+                if not offered and not busy and not foreign and rare.checks and call('ZSCORE',LC,key) then
                   local row=call('HGET',NEXT,key)
                   if row then
                     local s,w=match(row,'^%d+|(%d+)|(.*)$')
                     local _,_,_,other=R().split_where(w)
                     if other==id then nexts[#nexts+1]={key,k+1,id}; since=s
                     elseif not (hand or has_turn(id,ls)) then busy=key end
-                  elseif call('EXISTS',P..'parked:'..key)==1 and not (hand or has_turn(id,ls)) then busy=key end
-                end
+                  elseif (met or call('LLEN',P..'parked:'..key)>(left[key] or 0)) and not (hand or has_turn(id,ls)) then busy=key end
+                elseif met and not offered and not busy and not foreign and not (hand or has_turn(id,ls)) then busy=key end
                 if busy or foreign then break end
                 mine[#mine+1]=key
               end
             end
             local on_busy,wait
             if busy then on_busy,wait=match(value,'^1|[^|]*|[012]|[^|\n]*|([^|\n]*)|(%d*)|') end
-            if busy and rare.next and not hand then      -- a turn it has elsewhere passes on
+            local without=busy or foreign or expired     -- its turns pass on
+            if without and hand then passed[#passed+1]=hand.key
+            elseif without and ls and rare.next then
               for key in string.gmatch(ls,'[^,]+') do
                 local s,w=match(call('HGET',NEXT,key) or '','^%d+|(%d+)|(.*)$')
                 if s then
@@ -171,13 +174,14 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,ou
             if busy and (on_busy=='w' or since) then
               local w={prio..queue..'|'..id..'|'..ls,id,since or int(ms),wait or '',since~=nil}
               parks[busy]=parks[busy] or {}
-              table.insert(parks[busy],w); seen[busy]=true
-              if hand then moved[#moved+1]={hand.key,hand.where}; passed[#passed+1]=hand.key; hand.gone=true end
+              table.insert(parks[busy],w); seen[busy]=seen[busy] or 'p'; got[id]=true
+              if hand then moved[#moved+1]={hand.key,hand.where}; hand.gone=true; left[hand.key]=(left[hand.key] or 0)+1 end
             else
               k=k+1
               ids[k]=id; out[4+k]=value; own[k+k-1]=id; own[k+k]=token; got[id]=true
-              if expired then notes[#notes+1]=k..' X '..''..'\n'
-              elseif gave_up then notes[#notes+1]=k..' G '..sub(ls,2)..'\n'
+              if expired then notes[#notes+1]=k..' X '..''..'\n' end
+              if gave_up then gave[#gave+1]=id; notes[#notes+1]=k..' G '..int(ms-tonumber(gave_up))..'\n'
+              elseif expired then
               elseif busy then notes[#notes+1]=k..' B '..busy..'\n'
               elseif foreign then notes[#notes+1]=k..' F '..foreign..'\n'
               else
@@ -189,7 +193,7 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,ou
                 t.mark=mark; marks[#marks+1]={id,t}; suspect_taken=true
                 if lastly then alone=true; notes[#notes+1]=k..' A '..''..'\n' end
               end
-              if hand then hand.gone=true; moved[#moved+1]={hand.key,hand.where,id} end
+              if hand then hand.gone=true; moved[#moved+1]={hand.key,hand.where,id}; left[hand.key]=(left[hand.key] or 0)+1 end
             end
           end
           end
@@ -221,6 +225,7 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,ou
       call('PEXPIRE',lock,ttl)
     end
     for _,m in ipairs(marks) do R().tries_write(m[1],m[2]) end
+    if #gave>0 then call('ZREM',WAITS,unpack(gave)) end
   end
   for key,l in pairs(parks) do
     local pk=P..'parked:'..key
@@ -245,7 +250,8 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,ou
   end
   for _,t in ipairs(trims) do call('LTRIM',t[1],int(t[2]),'-1') end
   -- freed waiters that this claim did not take: next, at the head of their own queues
-  for _,hl in pairs(handed) do for _,h in ipairs(hl) do
+  for _,hl in pairs(handed) do for j=#hl,1,-1 do
+    local h=hl[j]
     if not h.gone then R().offer(h.key,h.where,ms) end
   end end
   for _,key in ipairs(passed) do R().free_and_offer(key,ms) end

@@ -13,7 +13,8 @@ local function leave(id,value,place,ms)
     local key=match(place,'|(.*)$')
     unpark(key,where,id)
     settle_checks(key)
-  elseif not place then                                  -- ready: it may be the next of a lock
+  elseif not place then                                  -- ready: it may have given up, or be the next of a lock
+    call('ZREM',WAITS,id)
     for key in each_lock(locks) do
       local row=call('HGET',NEXT,key)
       if row and find(row,'|'..where,1,true) then

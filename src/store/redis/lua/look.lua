@@ -35,6 +35,7 @@ end
 -- a freed or expired lock with waiters, and an offer that nobody took
 local function check_locks(ms)
   local keys=call('ZRANGEBYSCORE',LC,'-inf',int(ms),'LIMIT','0',int(CHECKS_MAX))
+  table.sort(keys)
   for _,key in ipairs(keys) do
     local lock=P..'lock:'..key
     local row=call('HGET',NEXT,key)
@@ -68,16 +69,17 @@ local function check_locks(ms)
   end
   return #keys==CHECKS_MAX
 end
--- waited long enough: to the head of its queue, marked to be delivered without its lock
+-- waited long enough: to the head of its queue, marked by a score below zero to be delivered without its lock
 local function end_waits(ms)
-  local ids=call('ZRANGEBYSCORE',WAITS,'-inf',int(ms),'LIMIT','0',int(WAITS_MAX))
+  local ids=call('ZRANGEBYSCORE',WAITS,'0',int(ms),'LIMIT','0',int(WAITS_MAX))
   for _,id in ipairs(ids) do
     local place,value=call('HGET',PLACES,id),call('HGET',JOBS,id)
     local since,key=match(place or '','^p(%d+)|(.*)$')
     local queue,prio,locks=header(value or '')
     if key and queue then
-      call('LPUSH',list_of(queue,prio),id..'||'..int(ms-tonumber(since)))  -- no key begins with `|`
+      call('LPUSH',list_of(queue,prio),entry_of(id,locks))
       unpark(key,where_of(id,queue,prio,locks),id)
+      call('ZADD',WAITS,'-'..since,id)
       settle_checks(key)
       arm(queue)
     else

@@ -16,23 +16,20 @@ local function reap_one(token,ms)
     if owner==token then
       local queue,_,locks,_,_,_,limit=header(value or '')
       local t=tries_read(call('HGET',TRIES,id))
-      local dead=false
-      t.by=token
-      if t.mark=='S' or t.mark=='A' then
+      local marked,dead=value and call('HEXISTS',CANCELS,id)==1,false
+      if not marked then t.by=token end                  -- a cancelled or deleted one is not suspected: it ends here
+      if not marked and (t.mark=='S' or t.mark=='A') then
         local last=t.strikes+1>=tonumber(limit or '1')
         if not last then t.strikes=t.strikes+1; t.by=token..'+'
         elseif t.mark=='A' then t.strikes=t.strikes+1; dead=true end
       end
-      t.mark='s'
+      if not marked or t.mark~='' then t.mark='s' end
       record('crashed|'..id..'|'..token..'|'..int(t.strikes)..'|'..int(t.charged+1)..'|'..int(tonumber(fence)+i-1)..'|'..(locks or '')
         ..'|'..(match(value or '','\n([^|\n]*)') or ''))
       if dead then t.mark=''; t.by='' end
       if value then tries_write(id,t) end
-      if dead and not requested(id,value,ms) then
-        bury(id,value,'k','ended its worker '..int(t.strikes)..' times, the last time alone',ms)
-      elseif not dead then
-        back(id,value,ms)
-      end
+      if dead then bury(id,value,'k','ended its worker '..int(t.strikes)..' times, the last time alone',ms)
+      else back(id,value,ms) end
       if queue then table.insert(loose,1,locks) end
     elseif value and not owner and call('HEXISTS',PLACES,id)==0 then
       back(id,value,ms)                                  -- claimed on paper only: an entry more does no harm

@@ -12,7 +12,7 @@ for _=1,tonumber(A[1]) do
   at=at+4
   local deadline=call('ZSCORE',ACTIVE,token)
   local stands=deadline and tonumber(deadline)>ms
-  local named={}
+  local named,any={},false
   for _=1,n do
     local id,locks,nested=A[at+1],A[at+2],A[at+3]
     at=at+3
@@ -25,12 +25,13 @@ for _=1,tonumber(A[1]) do
       if good and redis.pcall('HEXISTS',h[1],h[2])~=1 then good=false end
     end
     if good then
+      any=true
       for _,h in ipairs(hold) do call('PEXPIRE',h[1],ttl) end
       said[#said+1]=call('HEXISTS',CANCELS,id)==1 and 'C' or 'R'
     else said[#said+1]='L' end
   end
   if stands then
-    call('ZADD',ACTIVE,'XX',int(ms+tonumber(lease)),token)
+    if any then call('ZADD',ACTIVE,'XX',int(ms+tonumber(lease)),token) end
     local row=call('HGET',CLAIMS,token)
     local ids=row and match(row,'^%d+|%d+|([^\n]*)') or ''
     local loose={}

@@ -51,7 +51,7 @@ local function settle(at,c,codes,runs,locks,nested,uniques,ms,freed)
         lost[i]=true
         local id=A[ids+i]
         if own[i]==tok then
-          R().back(id,call('HGET',JOBS,id),ms)               -- a lock was lost: the job runs again
+          lost[i]='back'                                 -- a lock was lost: the job runs again, in its order below
         elseif rare.tries then
           local row=call('HGET',TRIES,id)
           local t=row and R().tries_read(row)
@@ -77,7 +77,9 @@ local function settle(at,c,codes,runs,locks,nested,uniques,ms,freed)
       local id,code=A[ids+j],codes=='' and 'd' or sub(codes,j,j)
       local extra=''
       if code~='d' then x=x+1; extra=A[x] end
-      if not (lost and lost[j]) then
+      local late=lost and lost[j]
+      if late=='back' then R().back(id,call('HGET',JOBS,id),ms)
+      elseif not late then
         local value=code~='d' and call('HGET',JOBS,id)
         if code=='d' or not value then
           call('HDEL',OWN,id); call('HDEL',JOBS,id); call('HDEL',BODIES,id); call('HDEL',CANCELS,id); call('HDEL',TRIES,id)
@@ -97,7 +99,7 @@ local function settle(at,c,codes,runs,locks,nested,uniques,ms,freed)
             if not R().requested(id,value,ms) then
               local queue,prio,locks=R().header(value)
               if code=='b' or not queue then
-                R().bury(id,value,code=='b' and a or 'u',text,ms)
+                R().bury(id,value,code=='b' and a or 'u',code=='b' and text or 'the stored job cannot be read',ms)
               else
                 call('ZADD',SCHED,int(ms+tonumber(a)),R().where_of(id,queue,prio,locks))
                 call('HSET',PLACES,id,'s')

@@ -76,7 +76,7 @@ local function freed(key)
   local list=P..'queue:'..queue..':'..prio
   handed[list]=handed[list] or {}
   for _,h in ipairs(handed[list]) do if h.key==key then return end end
-  table.insert(handed[list],{key=key,where=where,entry=entry,id=id,since=match(place,'^p(%d+)') or int(ms)})
+  table.insert(handed[list],1,{key=key,where=where,entry=entry,id=id,since=match(place,'^p(%d+)') or int(ms)})
 end
 local bits,nos='',nil
 if c>0 then
@@ -105,7 +105,10 @@ if looking then
   again,any=R().look(ms,queues,st[5])
   rare={checks=true,places=true,next=true,paused=true,waits=true,tries=true}   -- it may have written some
 end
-side=side or looking or A[15]~='' or bits~=''          -- this turn may have put something there
+if A[15]~='' or bits~='' then                           -- this turn may have put something there
+  side=true; rare.places=true; rare.tries=true
+end
+side=side or looking
 local out={'','','',''}
 local k,all,notes,fence,more=claim(looking and not any and 0 or want,queues,side,handed,ms,us,tonumber(st[1] or '0') or 0,A[5],A[7],A[8],A[11],out)
 if want==0 and any then more='1' end

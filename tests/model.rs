@@ -1,7 +1,8 @@
 //! Two stores are given the same random verbs and must answer and look the same after each; then all work must drain.
 //!
 //! The embedded engine against itself proves the generator and the drain; against Redis it proves the scripts.
-//! `LINCHPIN_SEED` and `LINCHPIN_CASES` choose the run; a failure prints the seed and the shortest sequence found.
+//! A run takes one seed after another for about half a minute, with `LINCHPIN_FULL` for ten; a failure prints its seed and the
+//! shortest sequence found, and `LINCHPIN_SEED=<seed> LINCHPIN_CASES=<cases>` runs that again.
 
 #[path = "conformance/engine.rs"]
 mod engine;
@@ -22,12 +23,13 @@ mod model {
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime};
 
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 
 use engine::Engine;
 use model::pair::Pair;
-use model::verb;
+use model::verb::{self, Verb};
 
 /// What the random verbs must have brought about in all, or the generator has gone stale.
 const MUST_SEE: &[&str] = &[
@@ -54,71 +56,115 @@ const MUST_SEE: &[&str] = &[
     "Waited",
 ];
 
-fn from_environment(name: &str, default: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+/// Cases under one seed, where `LINCHPIN_CASES` does not say.
+const CASES: u32 = 50;
+
+fn from_environment(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
 }
 
 #[test]
 fn the_embedded_engine_agrees_with_itself_and_drains() {
-    prove(400, async |_| [engine::memory().await, engine::memory().await]);
+    prove(Duration::from_secs(8), async |_| [engine::memory().await, engine::memory().await]);
 }
 
 #[cfg(feature = "redis")]
 #[test]
 fn redis_agrees_with_the_embedded_engine_and_drains() {
     let server = Arc::new(support::RedisServer::start());
-    prove(60, async |case| {
+    prove(Duration::from_secs(25), async |case| {
         let namespace = format!("case-{case}");
         [engine::memory().await, redis_engine::redis_on(server.clone(), &namespace).await]
     });
 }
 
-/// Runs random cases on the two stores that `open` opens for each.
-fn prove(cases: u64, open: impl AsyncFn(u64) -> [Arc<dyn Engine>; 2]) {
-    let seed = from_environment("LINCHPIN_SEED", 20_261_201);
-    let cases = from_environment("LINCHPIN_CASES", cases);
-    let config = Config {
-        cases: cases as u32,
-        failure_persistence: None,
-        max_shrink_iters: 400,
-        ..Config::default()
+/// Runs random cases on the two stores that `open` opens for each: of one seed after another until the time is over, or of the seed asked for.
+fn prove(time: Duration, open: impl AsyncFn(u64) -> [Arc<dyn Engine>; 2]) {
+    let started = Instant::now();
+    let time = if std::env::var_os("LINCHPIN_FULL").is_some() {
+        20 * time
+    } else {
+        time
     };
-    let mut bytes = [0; 32];
-    bytes[..8].copy_from_slice(&seed.to_le_bytes());
-    let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes));
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .expect("a runtime");
-    let seen = Mutex::new(BTreeSet::new());
-    let opened = AtomicU64::new(0);
-    let result = runner.run(&verb::sequence(), |verbs| {
-        runtime.block_on(async {
-            let mut pair = Pair::new(open(opened.fetch_add(1, Ordering::Relaxed)).await);
-            let mut outcome = Ok(());
-            for verb in &verbs {
-                outcome = match outcome {
-                    Ok(()) => pair.apply(verb).await,
-                    Err(_) => break,
-                };
-            }
-            if outcome.is_ok() {
-                outcome = pair.drain().await;
-            }
-            if let Err(error) = outcome {
-                return Err(TestCaseError::fail(format!("{error}\n{}", pair.states().await)));
-            }
-            seen.lock().expect("no panic").extend(pair.seen);
-            Ok(())
-        })
-    });
-    if let Err(error) = result {
-        panic!("LINCHPIN_SEED={seed}: {error}");
+    let cases = from_environment("LINCHPIN_CASES").map_or(CASES, |cases| cases as u32);
+    let mut proof = Proof::default();
+    if let Some(seed) = from_environment("LINCHPIN_SEED") {
+        return proof.run(seed, cases, &open);
     }
-    let seen = seen.into_inner().expect("no panic");
-    let missing: Vec<_> = MUST_SEE.iter().filter(|word| !seen.contains(**word)).collect();
-    assert!(
-        cases < 400 || missing.is_empty(),
-        "LINCHPIN_SEED={seed}: never seen: {missing:?}, seen: {seen:?}"
-    );
+    let first = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_millis() as u64;
+    for seed in first.. {
+        proof.run(seed, cases, &open);
+        if started.elapsed() >= time {
+            break;
+        }
+    }
+    proof.has_seen_all(first);
+}
+
+/// What the cases so far have brought about.
+#[derive(Default)]
+struct Proof {
+    opened: AtomicU64,
+    seen: Mutex<BTreeSet<&'static str>>,
+}
+
+impl Proof {
+    fn run(&mut self, seed: u64, cases: u32, open: &impl AsyncFn(u64) -> [Arc<dyn Engine>; 2]) {
+        let config = Config {
+            cases,
+            failure_persistence: None,
+            max_shrink_iters: 600,
+            ..Config::default()
+        };
+        let mut bytes = [0; 32];
+        bytes[..8].copy_from_slice(&seed.to_le_bytes());
+        let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes));
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        let result = runner.run(&verb::sequence(), |verbs| {
+            runtime.block_on(async {
+                let pair = Pair::new(open(self.opened.fetch_add(1, Ordering::Relaxed)).await);
+                let seen = prove_one(pair, &verbs).await.map_err(TestCaseError::fail)?;
+                self.seen.lock().expect("no panic").extend(seen);
+                Ok(())
+            })
+        });
+        if let Err(error) = result {
+            panic!("LINCHPIN_SEED={seed} LINCHPIN_CASES={cases}: {error}");
+        }
+    }
+
+    /// After enough cases: every answer that matters was among those compared.
+    fn has_seen_all(&self, seed: u64) {
+        let seen = self.seen.lock().expect("no panic");
+        let missing: Vec<_> = MUST_SEE.iter().filter(|word| !seen.contains(**word)).collect();
+        let cases = self.opened.load(Ordering::Relaxed);
+        assert!(
+            cases < 400 || missing.is_empty(),
+            "LINCHPIN_SEED={seed} and following: never seen in {cases} cases: {missing:?}, seen: {seen:?}"
+        );
+    }
+}
+
+/// Applies the verbs and drains; answers what was seen, or a report of the first difference.
+async fn prove_one(mut pair: Pair, verbs: &[Verb]) -> Result<BTreeSet<&'static str>, String> {
+    let mut outcome = Ok(());
+    for verb in verbs {
+        outcome = pair.apply(verb).await;
+        if outcome.is_err() {
+            break;
+        }
+    }
+    if outcome.is_ok() {
+        outcome = pair.drain().await;
+    }
+    match outcome {
+        Ok(()) => Ok(pair.seen),
+        Err(error) => Err(pair.report(&error).await),
+    }
 }

@@ -22,6 +22,9 @@ const BOUNDED: &[&str] = &[
     "schema", "state", "owners", "attempts", "tasks", "workers", "wake:", "lanes:", "stats:",
 ];
 
+/// Verbs between two comparisons of every job and of the log; lists and counts are compared after each.
+const COMPARE_EVERY: usize = 4;
+
 pub struct Pair {
     pub stores: [Arc<dyn Engine>; 2],
     pub workers: Vec<ProcessId>,
@@ -33,6 +36,10 @@ pub struct Pair {
     pub claims: usize,
     /// Every fence that each store gave, in order.
     pub fences: [Vec<Fence>; 2],
+    /// Every list as it was before the last verb, and that verb.
+    pub lists: BTreeMap<String, Vec<JobId>>,
+    pub last: String,
+    pub verbs: usize,
     /// What happened at all.
     pub seen: BTreeSet<&'static str>,
 }
@@ -80,12 +87,16 @@ impl Pair {
             open: BTreeMap::new(),
             claims: 0,
             fences: Default::default(),
+            lists: BTreeMap::new(),
+            last: String::new(),
+            verbs: 0,
             seen: BTreeSet::new(),
         }
     }
 
     /// Applies a verb to both stores and compares.
     pub async fn apply(&mut self, verb: &Verb) -> Checked {
+        self.last = format!("{verb:?}");
         match verb {
             Verb::Enqueue(wanted) => self.enqueue(wanted).await?,
             Verb::Turn(asked) => self.turn(asked).await?,
@@ -111,7 +122,11 @@ impl Pair {
                 }
             }
         }
-        self.compare().await
+        self.verbs += 1;
+        match self.verbs % COMPARE_EVERY {
+            0 => self.compare().await,
+            _ => self.compare_counts().await.map(drop),
+        }
     }
 
     async fn operate(&mut self, verb: &Verb, id: JobId) -> Checked {
@@ -243,13 +258,13 @@ impl Pair {
             self.lose_lock(key).await;
         }
         let mut pending = 0;
-        for round in 0..200 {
+        for round in 0..120 {
+            self.advance(2).await?;
             self.settle_and_claim(round % WORKERS).await?;
-            self.compare().await?;
-            let [census, _] = both!(self, |store, _side| store.census());
-            pending = census.pending();
+            pending = self.compare_counts().await?.pending();
             // Long enough for everything that was due to come to light.
-            if pending == 0 && round > 40 {
+            if pending == 0 && round > 15 {
+                self.compare().await?;
                 return self.nothing_is_left().await;
             }
         }
@@ -266,12 +281,13 @@ impl Pair {
             both!(self, |store, _side| store.delete(id));
         }
         self.advance(3600).await?;
-        for _ in 0..40 {
+        for _ in 0..4 {
             let asked = Asked {
                 worker: 0,
-                want: 4,
+                want: 100,
                 queues: 2,
                 suspects: 0,
+                soon: false,
                 settles: Vec::new(),
             };
             self.turn(&asked).await?;

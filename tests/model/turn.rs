@@ -96,17 +96,20 @@ impl Pair {
     }
 
     pub async fn turn(&mut self, asked: &Asked) -> Checked {
-        let mut settles = [Vec::new(), Vec::new()];
+        let mut endings: Vec<([Settle; 2], Option<Held>)> = Vec::new();
         for ending in &asked.settles {
-            // A worker settles an attempt once a turn.
-            if let Some(([a, b], held)) = self.settles(ending)
-                && !settles[0].iter().any(|settle: &Settle| settle.id == a.id)
-            {
-                settles[0].push(a);
-                settles[1].push(b);
+            let Some((settles, held)) = self.settles(ending) else { continue };
+            // A worker settles an attempt once a turn; a forged settle would free the locks of a true one under the same token.
+            let clash = |(other, other_held): &([Settle; 2], Option<Held>)| {
+                let forged = held.is_none() || other_held.is_none();
+                other[0].id == settles[0].id || (forged && other[0].token == settles[0].token)
+            };
+            if !endings.iter().any(clash) {
                 held.iter().for_each(|held| self.answered(held));
+                endings.push((settles, held));
             }
         }
+        let settles = [0, 1].map(|side: usize| endings.iter().map(|(settles, _)| settles[side].clone()).collect());
         self.send(asked, settles).await
     }
 
@@ -117,6 +120,7 @@ impl Pair {
             want: 4,
             queues: 2,
             suspects: 2,
+            soon: false,
             settles: Vec::new(),
         };
         let held = std::mem::take(&mut self.held);
@@ -126,8 +130,13 @@ impl Pair {
     }
 
     async fn send(&mut self, asked: &Asked, settles: [Vec<Settle>; 2]) -> Checked {
-        // Every turn looks, so that the drift of a running clock does not decide which one does.
-        self.advance(1).await?;
+        self.last = format!("{asked:?} of {:?}", settles[0]);
+        let after = if asked.soon {
+            Duration::from_millis(10)
+        } else {
+            Duration::from_secs(1)
+        };
+        both!(self, |store, _side| store.advance(after));
         let (finished, open): (Vec<_>, Vec<_>) = std::mem::take(&mut self.open).into_iter().partition(|(_, (ids, _))| ids.is_empty());
         self.open = open.into_iter().collect();
         let queues = match asked.queues {
@@ -157,7 +166,6 @@ impl Pair {
             More::OnlySuspects => drop(self.seen.insert("More OnlySuspects")),
             More::No | More::Unknown => {}
         }
-        // A hint, on which engines may differ: only `No` promises something.
         let censuses = both!(self, |store, _side| store.census());
         for (side, (reply, census)) in [&a, &b].into_iter().zip(censuses).enumerate() {
             let left = census

@@ -1,7 +1,8 @@
 //! Random verbs over few jobs, keys, queues and workers, so that they meet.
 //!
-//! Indices are taken modulo what there is. Time moves by whole seconds between verbs and every duration that a verb names
-//! ends on a half one, so that the drift of a clock that cannot be frozen does not decide anything.
+//! Indices are taken modulo what there is. Both clocks stand still during a verb. Every duration that a verb names ends on half
+//! a second and time moves between verbs by whole ones, or by 10 ms before a turn that is not to look, so that no two claims lapse
+//! at one instant: which of those is reaped first is up to the engine.
 
 use proptest::prelude::*;
 
@@ -63,6 +64,8 @@ pub struct Asked {
     pub queues: u8,
     /// 0 none, 1 one, 2 one alone.
     pub suspects: u8,
+    /// So soon after the last look that this turn does not look.
+    pub soon: bool,
     pub settles: Vec<Ending>,
 }
 
@@ -103,11 +106,13 @@ fn ending() -> impl Strategy<Value = Ending> {
 
 fn asked() -> impl Strategy<Value = Asked> {
     let settles = proptest::collection::vec(ending(), 0..4);
-    (0..WORKERS, 0usize..5, 0u8..4, 0u8..3, settles).prop_map(|(worker, want, queues, suspects, settles)| Asked {
+    let soon = proptest::bool::weighted(0.4);
+    (0..WORKERS, 0usize..5, 0u8..4, 0u8..3, soon, settles).prop_map(|(worker, want, queues, suspects, soon, settles)| Asked {
         worker,
         want,
         queues,
         suspects,
+        soon,
         settles,
     })
 }

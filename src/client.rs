@@ -1,8 +1,11 @@
 //! The producer's side: enqueue jobs, ask about them, change their course, wait for their end.
 
+mod bulk;
 mod connect;
 mod digest;
 mod enqueue;
+mod explain;
+mod read;
 mod request;
 mod wait;
 
@@ -13,10 +16,13 @@ use crate::error::Error;
 use crate::job::Job;
 use crate::names::{JobId, ProcessId, QueueName, UniqueKey};
 use crate::store::Store;
-use crate::store::view::{AttemptEntry, CancelAnswer, Census, DeleteAnswer, JobView, RetryAnswer};
+use crate::store::view::{CancelAnswer, DeleteAnswer, JobView, RetryAnswer};
 
+pub use bulk::Bulk;
 pub use connect::ClientBuilder;
 pub use enqueue::{Enqueue, Enqueued};
+pub use explain::{Explanation, Reason};
+pub use read::Follow;
 pub use request::Request;
 pub use wait::End;
 
@@ -163,16 +169,6 @@ impl Client {
     /// [`Error::Invalid`] when it is no queue's name.
     pub async fn resume(&self, queue: &str) -> Result<(), Error> {
         self.store().resume(&QueueName::new(queue)?).await
-    }
-
-    /// Counts jobs by state, workers and paused queues.
-    pub async fn census(&self) -> Result<Census, Error> {
-        self.store().census().await
-    }
-
-    /// Reads the attempts log after number `after` (0 for its beginning), oldest first, about `limit` entries.
-    pub async fn attempts(&self, after: u64, limit: usize) -> Result<Vec<AttemptEntry>, Error> {
-        self.store().attempts(after, limit).await
     }
 
     /// Waits until a job has ended and says how. Nothing polls: the settle tells.

@@ -85,6 +85,14 @@ pub const RENEW_MAX: usize = 100;
 pub const PROMOTE_MAX: usize = 400;
 /// Queues one worker serves.
 pub const QUEUES_MAX: usize = 64;
+/// Jobs in one page of a list.
+pub const PAGE_MAX: usize = 1000;
+/// Entries of a queue or waiters of a lock within which a job's position is looked for.
+pub const POSITION_MAX: usize = 10_000;
+/// Workers in one list.
+pub const WORKERS_LISTED_MAX: usize = 1000;
+/// How long a worker may be silent and still count as alive; it speaks every 10 s.
+pub const WORKER_LIVE: Duration = Duration::from_secs(60);
 /// The furthest a job may be due in the future.
 pub const DELAY_MAX: Duration = Duration::from_secs(10 * 366 * 24 * 3600);
 

@@ -261,6 +261,12 @@ impl ProcessId {
         Self(text.into())
     }
 
+    /// The identity that a store keeps as this text.
+    #[cfg(feature = "redis")]
+    pub(crate) fn from_text(text: &str) -> Self {
+        Self(text.into())
+    }
+
     /// The identity as text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -298,6 +304,11 @@ impl OwnerToken {
     /// The token as text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The process whose claim or acquisition it names.
+    pub fn process(&self) -> ProcessId {
+        ProcessId(self.0.split('.').next().unwrap_or_default().into())
     }
 }
 

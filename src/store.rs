@@ -3,9 +3,11 @@
 //! Two engines implement it and are held equal by `tests/conformance.rs`: `redis`, and `memory`, which is also the
 //! reference model. ARCHITECTURE.md has the state table that both follow.
 
+pub mod circumstances;
 pub mod lease;
 pub mod memory;
 pub mod new_job;
+pub mod page;
 #[cfg(feature = "redis")]
 pub mod redis;
 pub mod settle;
@@ -18,8 +20,10 @@ use async_trait::async_trait;
 
 use crate::error::Error;
 use crate::names::{JobId, LockKey, OwnerToken, ProcessId, QueueName, UniqueKey};
+use circumstances::{Circumstances, QueueView, WorkerView};
 use lease::{AcquireAnswer, ReleaseAnswer, Renewal, RenewalAnswer};
 use new_job::{Accepted, NewJob};
+use page::{Cursor, JobFilter, JobPage};
 use settle::{Settle, SettleAnswer};
 use turn::{Turn, TurnReply};
 use view::{AttemptEntry, CancelAnswer, Census, DeleteAnswer, JobView, Push, RetryAnswer, WatchAnswer, WorkerCard};
@@ -125,8 +129,32 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// Counts of everything, for operators and tests.
     async fn census(&self) -> Result<Census, Error>;
 
+    /// A page of the jobs that `filter` takes: at most `limit`, from where `after` says. Scheduled jobs come by their due time, dead ones
+    /// the latest first, the ready ones of one queue in the order of claims, others in no order.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a length over [`PAGE_MAX`](crate::limits::PAGE_MAX) and for a cursor of another filter.
+    async fn jobs(&self, filter: &JobFilter, after: Option<&Cursor>, limit: usize) -> Result<JobPage, Error>;
+
+    /// What stands around a job, read at one instant; `None` when nothing is kept of it.
+    async fn circumstances(&self, id: JobId) -> Result<Option<Circumstances>, Error>;
+
+    /// Queues that hold ready jobs, are paused, or are served by a live worker, in order.
+    async fn queues(&self) -> Result<Vec<QueueView>, Error>;
+
+    /// Workers that spoke within the last 10 minutes, whoever spoke last first, at most
+    /// [`WORKERS_LISTED_MAX`](crate::limits::WORKERS_LISTED_MAX).
+    async fn workers(&self) -> Result<Vec<WorkerView>, Error>;
+
+    /// The manifest: each task that a worker ever registered, with its line of JSON, in order.
+    async fn tasks(&self) -> Result<Vec<(String, String)>, Error>;
+
     /// Entries of the attempts log after number `after`, oldest first, at most about `limit` (whole turns).
     async fn attempts(&self, after: u64, limit: usize) -> Result<Vec<AttemptEntry>, Error>;
+
+    /// Entries of the attempts log after number `after` (without one: that are written from now on), as they are written, until the receiver is
+    /// dropped. Nothing polls. A lost connection is restored; nothing is missed then but what the log has trimmed meanwhile.
+    async fn follow(&self, after: Option<u64>) -> Result<tokio::sync::mpsc::Receiver<AttemptEntry>, Error>;
 
     /// The engine's keys that exist now, without the namespace, with their sizes in bytes where known. For the leak check.
     async fn keys(&self) -> Result<Vec<(String, u64)>, Error>;

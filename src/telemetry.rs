@@ -1,4 +1,4 @@
-//! Spans and events: the names of their fields, always the same, and the words of outcomes.
+//! Spans and events: the names of their fields, always the same.
 //!
 //! One span an attempt, one `info` event a settled job. Never arguments, never secrets. Nothing is rendered unless somebody
 //! listens.
@@ -8,26 +8,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tracing::Span;
 
 use crate::attempt::{Attempt, Ending};
-use crate::store::settle::Outcome;
-
-/// The word for an outcome, as in the attempts log, counters and events.
-pub fn outcome_word(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Done => "done",
-        Outcome::Skipped => "skipped",
-        Outcome::Retry => "retry",
-        Outcome::TimedOut => "timed_out",
-        Outcome::Stuck => "stuck",
-        Outcome::Panicked => "panicked",
-        Outcome::Busy => "busy",
-        Outcome::Snoozed => "snoozed",
-        Outcome::Returned => "returned",
-        Outcome::Crashed => "crashed",
-        Outcome::LeaseLost => "lease_lost",
-        Outcome::Dead => "dead",
-        Outcome::Cancelled => "cancelled",
-    }
-}
 
 /// Opens the span of an attempt.
 pub(crate) fn attempt_span(attempt: &Attempt) -> Span {
@@ -62,7 +42,7 @@ pub(crate) fn ended(attempt: &Attempt, ending: &Ending) {
         lock.key = envelope.map(|envelope| crate::attempt::joined(&envelope.header.locks)),
         fence = state.job.fence.0,
         worker.id = attempt.shop().worker.as_str(),
-        outcome = outcome_word(ending.outcome),
+        outcome = ending.outcome.as_str(),
         duration_ms = ending.ran.as_millis() as u64,
         queued_ms = queued(attempt, ending.ran).as_millis() as u64,
         waited_ms = crate::attempt::waited(&state.job.how).as_millis() as u64,

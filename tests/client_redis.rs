@@ -137,3 +137,47 @@ async fn a_closed_client_leaves_nothing_behind() {
         "{left:?}"
     );
 }
+
+#[tokio::test]
+async fn a_follower_outlives_its_connection_and_misses_nothing() {
+    let server = RedisServer::start();
+    let proxy = Proxy::start(&server).await;
+    let (following, _) = connect(&proxy.url()).await;
+    let (operator, _) = connect(&server.url()).await;
+    let cancel_one = async || {
+        let id = operator.enqueue(a_note()).await.expect("enqueued").id();
+        operator.cancel(id).await.expect("cancelled");
+        id.to_string()
+    };
+    let mut follow = following.follow(None).await.expect("the log");
+    let heard = cancel_one().await;
+    let entry = within("heard", follow.next()).await.expect("going on");
+    assert_eq!(entry.record.job, heard);
+    proxy.set(Fault::Refuse);
+    proxy.reset();
+    let missed = [cancel_one().await, cancel_one().await];
+    proxy.set(Fault::None);
+    for missed in missed {
+        let entry = within("what it missed", follow.next()).await.expect("going on");
+        assert_eq!(entry.record.job, missed);
+    }
+}
+
+#[tokio::test]
+async fn a_follower_that_is_dropped_closes_its_connection() {
+    let server = RedisServer::start();
+    let (client, _) = connect(&server.url()).await;
+    let blocked = || {
+        let list = server.command(&["CLIENT", "LIST"]).expect("our own server");
+        list.lines().filter(|line| line.contains("cmd=xread")).count()
+    };
+    let follow = client.follow(Some(0)).await.expect("the log");
+    let reaches = async |count: usize| {
+        while blocked() != count {
+            tokio::task::yield_now().await;
+        }
+    };
+    within("it blocks", reaches(1)).await;
+    drop(follow);
+    within("its connection is closed", reaches(0)).await;
+}

@@ -39,6 +39,7 @@ mod conformance {
     pub mod redis_engine;
     pub mod worker;
 
+    mod circumstances;
     mod claim;
     mod enqueue;
     mod lease;
@@ -47,6 +48,7 @@ mod conformance {
     mod look;
     mod operate;
     mod order;
+    mod page;
     mod settle;
     mod suspect;
     mod unique;

@@ -5,6 +5,7 @@
 //! purpose: no reply is lost inside a process.
 
 mod bury;
+mod circumstances;
 mod claim;
 mod enqueue;
 mod free;
@@ -12,6 +13,7 @@ mod hold;
 mod log;
 mod look;
 mod operate;
+mod page;
 mod push;
 mod reap;
 mod renew;
@@ -22,18 +24,20 @@ mod view;
 mod wake;
 
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use async_trait::async_trait;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, watch};
 
 use crate::clock::LeaseInstant;
 use crate::error::Error;
 use crate::names::{JobId, LockKey, OwnerToken, ProcessId, QueueName, UniqueKey};
 use crate::store::Store;
+use crate::store::circumstances::{Circumstances, QueueView, WorkerView};
 use crate::store::lease::{AcquireAnswer, ReleaseAnswer, Renewal, RenewalAnswer};
 use crate::store::new_job::{Accepted, NewJob};
+use crate::store::page::{Cursor, JobFilter, JobPage};
 use crate::store::settle::{Settle, SettleAnswer};
 use crate::store::turn::{Turn, TurnReply};
 use crate::store::view::{AttemptEntry, CancelAnswer, Census, DeleteAnswer, JobView, Push, RetryAnswer, WatchAnswer, WorkerCard};
@@ -41,10 +45,12 @@ use state::State;
 
 /// The embedded engine. Share it as `Arc<MemoryStore>`; clients and workers of one process then meet in it.
 pub struct MemoryStore {
-    state: Mutex<State>,
+    state: Arc<Mutex<State>>,
     clock: Clock,
     /// Told whenever a queue was marked.
     marked: Notify,
+    /// The number of the log's last entry; gone with the store, which ends whoever follows.
+    logged: watch::Sender<u64>,
 }
 
 enum Clock {
@@ -83,9 +89,10 @@ impl MemoryStore {
 
     fn with_clock(clock: Clock) -> Self {
         Self {
-            state: Mutex::new(State::new()),
+            state: Arc::new(Mutex::new(State::new())),
             clock,
             marked: Notify::new(),
+            logged: watch::Sender::new(0),
         }
     }
 
@@ -131,12 +138,14 @@ impl MemoryStore {
         state
     }
 
-    /// Runs one transition and then wakes whoever waits for the marks it armed.
+    /// Runs one transition and then wakes whoever waits for the marks it armed and the entries it logged.
     fn transition<T>(&self, transition: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.state();
         let answer = transition(&mut state);
         let armed = std::mem::take(&mut state.armed);
+        let last = state.log.last();
         drop(state);
+        self.logged.send_if_modified(|seen| last > std::mem::replace(seen, last.max(*seen)));
         if armed {
             self.marked.notify_waiters();
         }
@@ -260,8 +269,33 @@ impl Store for MemoryStore {
         Ok(self.state().census())
     }
 
+    async fn jobs(&self, filter: &JobFilter, after: Option<&Cursor>, limit: usize) -> Result<JobPage, Error> {
+        self.state().page(filter, after, limit)
+    }
+
+    async fn circumstances(&self, id: JobId) -> Result<Option<Circumstances>, Error> {
+        Ok(self.state().circumstances(id))
+    }
+
+    async fn queues(&self) -> Result<Vec<QueueView>, Error> {
+        Ok(self.state().queue_views())
+    }
+
+    async fn workers(&self) -> Result<Vec<WorkerView>, Error> {
+        Ok(self.state().worker_views())
+    }
+
+    async fn tasks(&self) -> Result<Vec<(String, String)>, Error> {
+        Ok(self.state().tasks.clone().into_iter().collect())
+    }
+
     async fn attempts(&self, after: u64, limit: usize) -> Result<Vec<AttemptEntry>, Error> {
         Ok(self.state().log.after(after, limit))
+    }
+
+    async fn follow(&self, after: Option<u64>) -> Result<mpsc::Receiver<AttemptEntry>, Error> {
+        let after = after.unwrap_or_else(|| self.state().log.last());
+        Ok(log::follow(Arc::downgrade(&self.state), self.logged.subscribe(), after))
     }
 
     async fn keys(&self) -> Result<Vec<(String, u64)>, Error> {

@@ -1,11 +1,14 @@
 //! The Redis engine: Redis 6.2 or newer, or Valkey. One namespace is one hash tag is one slot.
 
+mod circumstances;
 mod connection;
 mod enqueue;
+mod follow;
 mod keys;
 mod lanes;
 mod leases;
 mod log;
+mod page;
 mod pushes;
 mod script;
 mod turn;
@@ -22,10 +25,12 @@ use tokio::sync::mpsc;
 
 use crate::error::Error;
 use crate::limits::LANE_KEPT;
-use crate::names::{JobId, LockKey, Namespace, OwnerToken, ProcessId, QueueName, UniqueKey};
+use crate::names::{JobId, LockKey, Namespace, OwnerToken, ProcessId, QueueName, TaskName, UniqueKey};
 use crate::store::Store;
+use crate::store::circumstances::{Circumstances, QueueView, WorkerView};
 use crate::store::lease::{AcquireAnswer, ReleaseAnswer, Renewal, RenewalAnswer};
 use crate::store::new_job::{Accepted, NewJob};
+use crate::store::page::{Cursor, JobFilter, JobPage};
 use crate::store::settle::{Settle, SettleAnswer};
 use crate::store::turn::{Turn, TurnReply};
 use crate::store::view::{AttemptEntry, CancelAnswer, Census, DeleteAnswer, JobView, Push, RetryAnswer, WatchAnswer, WorkerCard};
@@ -187,6 +192,7 @@ fn card_json(card: &WorkerCard) -> String {
         "queues": card.queues.iter().map(QueueName::as_str).collect::<Vec<_>>(),
         "concurrency": card.concurrency,
         "running": card.running,
+        "tasks": card.task_names().iter().map(TaskName::as_str).collect::<Vec<_>>(),
     })
     .to_string()
 }
@@ -387,8 +393,35 @@ impl Store for RedisStore {
         self.run_census().await
     }
 
+    async fn jobs(&self, filter: &JobFilter, after: Option<&Cursor>, limit: usize) -> Result<JobPage, Error> {
+        self.run_jobs(filter, after, limit).await
+    }
+
+    async fn circumstances(&self, id: JobId) -> Result<Option<Circumstances>, Error> {
+        self.run_circumstances(id).await
+    }
+
+    async fn queues(&self) -> Result<Vec<QueueView>, Error> {
+        self.run_queues().await
+    }
+
+    async fn workers(&self) -> Result<Vec<WorkerView>, Error> {
+        Ok(self.run_workers().await?.workers)
+    }
+
+    async fn tasks(&self) -> Result<Vec<(String, String)>, Error> {
+        self.run_tasks().await
+    }
+
     async fn attempts(&self, after: u64, limit: usize) -> Result<Vec<AttemptEntry>, Error> {
         self.run_attempts(after, limit).await
+    }
+
+    async fn follow(&self, after: Option<u64>) -> Result<mpsc::Receiver<AttemptEntry>, Error> {
+        let following = follow::follow(self.address.clone(), self.keys.attempts(), after);
+        following
+            .await
+            .map_err(|fault| fault.into_error(self.action("follow the attempts log")))
     }
 
     async fn keys(&self) -> Result<Vec<(String, u64)>, Error> {

@@ -81,6 +81,20 @@ pub enum Death {
     Unfit,
 }
 
+impl Death {
+    /// Its word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Death::Exhausted => "exhausted",
+            Death::Discarded => "discarded",
+            Death::Cancelled => "cancelled",
+            Death::Expired => "expired",
+            Death::Crashed => "crashed",
+            Death::Unfit => "unfit",
+        }
+    }
+}
+
 /// The store's answer to a settle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SettleAnswer {
@@ -145,6 +159,20 @@ pub enum LockWord {
     GaveUp,
 }
 
+impl LockWord {
+    /// Its word; empty where the job has no lock.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            LockWord::None => "",
+            LockWord::Acquired => "acquired",
+            LockWord::Reentered => "reentered",
+            LockWord::Waited => "waited",
+            LockWord::Busy => "busy",
+            LockWord::GaveUp => "gave_up",
+        }
+    }
+}
+
 /// Outcomes of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -175,4 +203,42 @@ pub enum Outcome {
     Dead,
     /// It was cancelled.
     Cancelled,
+}
+
+impl Outcome {
+    /// Every outcome.
+    pub const ALL: [Outcome; 13] = [
+        Outcome::Done,
+        Outcome::Skipped,
+        Outcome::Retry,
+        Outcome::TimedOut,
+        Outcome::Stuck,
+        Outcome::Panicked,
+        Outcome::Busy,
+        Outcome::Snoozed,
+        Outcome::Returned,
+        Outcome::Crashed,
+        Outcome::LeaseLost,
+        Outcome::Dead,
+        Outcome::Cancelled,
+    ];
+
+    /// Its word, as in logs and in the attempts log.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Outcome::Done => "done",
+            Outcome::Skipped => "skipped",
+            Outcome::Retry => "retry",
+            Outcome::TimedOut => "timed_out",
+            Outcome::Stuck => "stuck",
+            Outcome::Panicked => "panicked",
+            Outcome::Busy => "busy",
+            Outcome::Snoozed => "snoozed",
+            Outcome::Returned => "returned",
+            Outcome::Crashed => "crashed",
+            Outcome::LeaseLost => "lease_lost",
+            Outcome::Dead => "dead",
+            Outcome::Cancelled => "cancelled",
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::names::{JobId, LockKey, OwnerToken, ProcessId, QueueName};
+use crate::names::{JobId, LockKey, OwnerToken, ProcessId, QueueName, TaskName};
 use crate::store::settle::{AttemptRecord, Death};
 use crate::store::turn::{Envelope, Tries, Undecodable};
 
@@ -137,6 +137,21 @@ pub struct WorkerCard {
     pub running: usize,
     /// Manifest of its tasks: task name and one line of JSON (queue, lock and unique templates, argument names, limits).
     pub tasks: Vec<(String, String)>,
+}
+
+impl WorkerCard {
+    /// The names whose jobs it runs, former ones included, in order.
+    pub(crate) fn task_names(&self) -> Vec<TaskName> {
+        let mut names: Vec<TaskName> = Vec::with_capacity(self.tasks.len());
+        for (task, line) in &self.tasks {
+            let manifest: serde_json::Value = serde_json::from_str(line).unwrap_or_default();
+            let former = manifest["also"].as_array().into_iter().flatten().filter_map(|name| name.as_str());
+            names.extend(former.chain([task.as_str()]).filter_map(|name| TaskName::new(name).ok()));
+        }
+        names.sort();
+        names.dedup();
+        names
+    }
 }
 
 /// Counts of everything.

@@ -10,7 +10,6 @@ use tokio::time::Instant;
 use crate::attempt::{Claimed, Ending};
 use crate::names::{JobId, OwnerToken};
 use crate::store::settle::{Outcome, Settle, SettleAnswer, Verdict};
-use crate::telemetry::outcome_word;
 use crate::worker::Summary;
 use crate::worker::watchdog::Watched;
 
@@ -125,7 +124,7 @@ impl Settler {
                 SettleAnswer::Lost => {
                     self.lost();
                     let job = rider.claim.attempt(rider.index).job.id;
-                    tracing::warn!(job.id = %job, outcome = outcome_word(rider.ending.outcome), "settle refused: the job or its lock was lost");
+                    tracing::warn!(job.id = %job, outcome = rider.ending.outcome.as_str(), "settle refused: the job or its lock was lost");
                 }
             }
             self.answered(&rider.claim);
@@ -167,12 +166,12 @@ impl Settler {
             (_, Outcome::Returned) | (Verdict::Return | Verdict::Rekey(_), _) => summary.returned += 1,
             (Verdict::Schedule { .. }, _) => summary.failed += 1,
         }
-        self.count(outcome_word(ending.outcome));
+        self.count(ending.outcome.as_str());
     }
 
     fn lost(&mut self) {
         self.summary.lost += 1;
-        self.count(outcome_word(Outcome::LeaseLost));
+        self.count(Outcome::LeaseLost.as_str());
     }
 
     fn count(&mut self, word: &'static str) {

@@ -8,6 +8,7 @@ use linchpin::store::turn::Turn;
 use super::bench::Bench;
 use super::draft::{job, strange_token};
 use super::worker::{LAPSE, wants};
+use crate::support::within;
 
 async fn every_settle_is_logged_as_it_was_sent_in_order(bench: &Bench) {
     let worker = bench.worker();
@@ -90,6 +91,45 @@ async fn readers_page_through_the_log_by_number(bench: &Bench) {
     assert!(seen.windows(2).all(|pair| pair[0] + 1 == pair[1]), "a running number: {seen:?}");
 }
 
+async fn a_follower_hears_what_was_there_and_what_comes(bench: &Bench) {
+    let worker = bench.worker();
+    let end_one = async || {
+        let id = bench.put(job()).await;
+        let held = worker.claim_one().await;
+        worker.done(&held).await;
+        id.to_string()
+    };
+    let (first, second) = (end_one().await, end_one().await);
+    let mut from_start = bench.follow(Some(0)).await.expect("the log");
+    let mut from_first = bench.follow(Some(1)).await.expect("the log");
+    let mut from_now = bench.follow(None).await.expect("the log");
+    for expected in [&first, &second] {
+        let entry = within("an entry that was there", from_start.recv()).await.expect("going on");
+        assert_eq!(entry.record.job, *expected);
+    }
+    let third = end_one().await;
+    for (follower, expected) in [(&mut from_first, &second), (&mut from_now, &third), (&mut from_start, &third)] {
+        let entry = within("an entry", follower.recv()).await.expect("going on");
+        assert_eq!(entry.record.job, *expected);
+    }
+    let entry = within("an entry", from_first.recv()).await.expect("going on");
+    assert_eq!((entry.number, entry.record.job), (3, third));
+}
+
+async fn a_follower_reads_a_log_longer_than_what_it_may_leave_unread(bench: &Bench) {
+    let worker = bench.worker();
+    let mut follower = bench.follow(Some(0)).await.expect("the log");
+    for _ in 0..150 {
+        bench.put(job()).await;
+        let held = worker.claim_one().await;
+        worker.done(&held).await;
+    }
+    for number in 1..=150 {
+        let entry = within("an entry", follower.recv()).await.expect("going on");
+        assert_eq!(entry.number, number);
+    }
+}
+
 async fn the_log_is_capped(bench: &Bench) {
     let worker = bench.worker();
     bench.put(job()).await;
@@ -118,5 +158,7 @@ on_every_engine!(
     a_reaped_attempt_is_logged_as_crashed,
     a_turn_that_does_not_log_leaves_no_entry,
     readers_page_through_the_log_by_number,
+    a_follower_hears_what_was_there_and_what_comes,
+    a_follower_reads_a_log_longer_than_what_it_may_leave_unread,
     the_log_is_capped,
 );

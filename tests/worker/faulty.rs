@@ -8,9 +8,11 @@ use async_trait::async_trait;
 use linchpin::Error;
 use linchpin::names::{JobId, LockKey, OwnerToken, ProcessId, QueueName, UniqueKey};
 use linchpin::store::Store;
+use linchpin::store::circumstances::{Circumstances, QueueView, WorkerView};
 use linchpin::store::lease::{AcquireAnswer, ReleaseAnswer, Renewal, RenewalAnswer};
 use linchpin::store::memory::MemoryStore;
 use linchpin::store::new_job::{Accepted, NewJob};
+use linchpin::store::page::{Cursor, JobFilter, JobPage};
 use linchpin::store::settle::{Settle, SettleAnswer};
 use linchpin::store::turn::{Suspects, Turn, TurnReply};
 use linchpin::store::view::*;
@@ -176,6 +178,30 @@ impl Store for Faulty {
     async fn census(&self) -> Result<Census, Error> {
         self.inner.census().await
     }
+    async fn jobs(&self, filter: &JobFilter, after: Option<&Cursor>, limit: usize) -> Result<JobPage, Error> {
+        self.inner.jobs(filter, after, limit).await
+    }
+
+    async fn circumstances(&self, id: JobId) -> Result<Option<Circumstances>, Error> {
+        self.inner.circumstances(id).await
+    }
+
+    async fn queues(&self) -> Result<Vec<QueueView>, Error> {
+        self.inner.queues().await
+    }
+
+    async fn workers(&self) -> Result<Vec<WorkerView>, Error> {
+        self.inner.workers().await
+    }
+
+    async fn tasks(&self) -> Result<Vec<(String, String)>, Error> {
+        self.inner.tasks().await
+    }
+
+    async fn follow(&self, after: Option<u64>) -> Result<Receiver<AttemptEntry>, Error> {
+        self.inner.follow(after).await
+    }
+
     async fn attempts(&self, after: u64, limit: usize) -> Result<Vec<AttemptEntry>, Error> {
         self.inner.attempts(after, limit).await
     }

@@ -1,12 +1,18 @@
 //! The attempts log: one entry an attempt, the oldest dropped.
 
 use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError, Weak};
+
+use tokio::sync::{mpsc, watch};
 
 use super::state::{State, StoredJob};
 use crate::limits::ATTEMPTS_KEPT;
 use crate::names::{Fence, JobId, LockKey, OwnerToken};
 use crate::store::settle::{AttemptRecord, LockWord, Outcome, SettleAnswer};
 use crate::store::view::AttemptEntry;
+
+/// Entries that a follower reads at once, and may leave unread.
+const FOLLOWED_MAX: usize = 100;
 
 #[derive(Default)]
 pub(super) struct Log {
@@ -53,6 +59,39 @@ impl Log {
     pub fn len(&self) -> usize {
         self.entries.len()
     }
+
+    /// The number of the last entry ever written.
+    pub fn last(&self) -> u64 {
+        self.last
+    }
+}
+
+/// Hands on what is logged after number `after`, until nobody receives or the store is gone.
+pub(super) fn follow(state: Weak<Mutex<State>>, mut logged: watch::Receiver<u64>, mut after: u64) -> mpsc::Receiver<AttemptEntry> {
+    let (sender, receiver) = mpsc::channel(FOLLOWED_MAX);
+    tokio::spawn(async move {
+        loop {
+            // Seen before the read, so that what is logged in between wakes again.
+            logged.borrow_and_update();
+            let Some(state) = state.upgrade() else { return };
+            let entries = state.lock().unwrap_or_else(PoisonError::into_inner).log.after(after, FOLLOWED_MAX);
+            drop(state);
+            let caught_up = entries.is_empty();
+            for entry in entries {
+                after = entry.number;
+                if sender.send(entry).await.is_err() {
+                    return;
+                }
+            }
+            if caught_up {
+                tokio::select! {
+                    () = sender.closed() => return,
+                    changed = logged.changed() => if changed.is_err() { return },
+                }
+            }
+        }
+    });
+    receiver
 }
 
 /// A record of what the store knows by itself.

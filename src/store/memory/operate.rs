@@ -1,7 +1,7 @@
 //! What operators and applications do to jobs and queues, and how workers say that they are there.
 
 use super::state::{Mark, Place, State};
-use crate::limits::LANE_KEPT;
+use crate::limits::{LANE_KEPT, WORKER_LIVE};
 use crate::names::{JobId, ProcessId, QueueName};
 use crate::store::settle::Death;
 use crate::store::view::{CancelAnswer, DeleteAnswer, Ended, Push, RetryAnswer, WatchAnswer, WorkerCard};
@@ -144,6 +144,6 @@ impl State {
     }
 
     pub fn live_workers(&self) -> usize {
-        self.workers.values().filter(|(_, seen)| self.now < *seen + LANE_KEPT).count()
+        self.workers.values().filter(|(_, seen)| self.now <= *seen + WORKER_LIVE).count()
     }
 }

@@ -40,6 +40,16 @@ impl Keys {
         format!("{}attempts", self.prefix)
     }
 
+    /// The manifest.
+    pub(super) fn tasks(&self) -> String {
+        format!("{}tasks", self.prefix)
+    }
+
+    /// Matches every queue's lists, escaped for `SCAN`.
+    pub(super) fn queues(&self) -> String {
+        format!("{}queue:*", self.prefix.replace('[', "\\["))
+    }
+
     /// Bodies read after a claim.
     pub(super) fn bodies(&self) -> String {
         format!("{}bodies", self.prefix)

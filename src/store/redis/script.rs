@@ -18,6 +18,10 @@ pub(super) enum Name {
     Heartbeat,
     Pause,
     Census,
+    Page,
+    Circumstances,
+    Queues,
+    Workers,
     Advance,
 }
 
@@ -26,7 +30,7 @@ macro_rules! lua {
 }
 
 impl Name {
-    const ALL: [Name; 16] = [
+    const ALL: [Name; 20] = [
         Name::Turn,
         Name::Enqueue,
         Name::Renew,
@@ -42,6 +46,10 @@ impl Name {
         Name::Heartbeat,
         Name::Pause,
         Name::Census,
+        Name::Page,
+        Name::Circumstances,
+        Name::Queues,
+        Name::Workers,
         Name::Advance,
     ];
 
@@ -63,6 +71,10 @@ impl Name {
             Name::Heartbeat => "heartbeat",
             Name::Pause => "pause",
             Name::Census => "census",
+            Name::Page => "page",
+            Name::Circumstances => "circumstances",
+            Name::Queues => "queues",
+            Name::Workers => "workers",
             Name::Advance => "advance",
         }
     }
@@ -82,11 +94,15 @@ impl Name {
             Name::Acquire => lua!["acquire"],
             Name::Release => lua!["formats" "free" "release"],
             Name::Watch => lua!["watch"],
-            Name::View => lua!["formats" "view"],
+            Name::View => lua!["formats" "instant" "view"],
             Name::Register => lua!["register"],
             Name::Heartbeat => lua!["heartbeat"],
             Name::Pause => lua!["formats" "pause"],
             Name::Census => lua!["formats" "census"],
+            Name::Page => lua!["formats" "instant" "page"],
+            Name::Circumstances => lua!["formats" "instant" "circumstances"],
+            Name::Queues => lua!["formats" "queues"],
+            Name::Workers => lua!["workers"],
             Name::Advance => lua!["advance"],
         }
     }

@@ -38,57 +38,10 @@ impl RedisStore {
         let row: Vec<Vec<u8>> = redis::from_redis_value(value).map_err(|e| Error::Internal {
             what: format!("job {id}: {e}"),
         })?;
-        let [value, body, owner, place, tries, cancel, due, now] = row.as_slice() else {
+        let [value, body, rest @ ..] = row.as_slice() else {
             return Ok(None);
         };
-        let now_ms = number(now);
-        let envelope = Reader::default()
-            .envelope(value, (!body.is_empty()).then_some(body))
-            .map(|(envelope, _)| envelope);
-        let (tries, errors) = read_tries(tries, now_ms);
-        let state = if !owner.is_empty() {
-            let token = String::from_utf8_lossy(owner);
-            let mut parts = token.rsplitn(3, '.');
-            let (count, lane, process) = (parts.next(), parts.next(), parts.next());
-            let token = OwnerToken::from_parts(process.unwrap_or_default(), lane.unwrap_or_default(), count.unwrap_or_default());
-            State::Active {
-                token,
-                cancel_requested: !cancel.is_empty(),
-            }
-        } else {
-            match place.first() {
-                Some(b's') => State::Scheduled {
-                    due_in: Duration::from_millis(number(due).saturating_sub(now_ms)),
-                },
-                Some(b'p') => {
-                    let text = String::from_utf8_lossy(&place[1..]);
-                    let (since, key) = text.split_once('|').unwrap_or_default();
-                    let behind = LockKey::from_wire(key).ok_or_else(|| Error::Internal {
-                        what: format!("job {id} is parked behind {key:?}"),
-                    })?;
-                    State::Parked {
-                        behind,
-                        waited: Duration::from_millis(now_ms.saturating_sub(number(since.as_bytes()))),
-                    }
-                }
-                Some(b'd') => {
-                    let text = String::from_utf8_lossy(place);
-                    let reason = text.splitn(4, '|').nth(3).unwrap_or_default().to_owned();
-                    State::Dead {
-                        death: death_of(place.get(1).copied()),
-                        reason,
-                    }
-                }
-                _ => State::Ready,
-            }
-        };
-        Ok(Some(JobView {
-            id,
-            state,
-            envelope,
-            tries,
-            errors,
-        }))
+        job_view(id, value, body, rest).map(Some)
     }
 
     pub(super) async fn run_unique_holder(&self, key: &UniqueKey) -> Result<Option<JobId>, Error> {
@@ -98,18 +51,13 @@ impl RedisStore {
         Ok(held.and_then(|row| JobId::decode(row.get(..JobId::LEN)?)))
     }
 
-    async fn scan(&self) -> Result<Vec<String>, Error> {
+    /// Keys of the whole server that match, in rounds.
+    pub(super) async fn scan(&self, pattern: &str) -> Result<Vec<String>, Error> {
         let mut cursor = "0".to_owned();
         let mut found = BTreeSet::new();
         for _ in 0..SCAN_ROUNDS_MAX {
             let mut command = Cmd::new();
-            command
-                .arg("SCAN")
-                .arg(&cursor)
-                .arg("MATCH")
-                .arg(self.keys.everything())
-                .arg("COUNT")
-                .arg(1000);
+            command.arg("SCAN").arg(&cursor).arg("MATCH").arg(pattern).arg("COUNT").arg(1000);
             let value = self.read(&command, "scan").await?;
             let (next, keys): (String, Vec<String>) = redis::from_redis_value(value).map_err(|e| Error::Internal {
                 what: format!("scan: {e}"),
@@ -123,9 +71,14 @@ impl RedisStore {
         Ok(found.into_iter().collect())
     }
 
+    /// The queues whose lists are not empty.
+    pub(super) async fn held_queues(&self) -> Result<BTreeSet<QueueName>, Error> {
+        let lists = self.scan(&self.keys.queues()).await?;
+        Ok(lists.iter().filter_map(|key| self.keys.queue_of(key)).collect())
+    }
+
     pub(super) async fn run_census(&self) -> Result<Census, Error> {
-        let queues: BTreeSet<QueueName> = self.scan().await?.iter().filter_map(|key| self.keys.queue_of(key)).collect();
-        let queues: Vec<QueueName> = queues.into_iter().collect();
+        let queues: Vec<QueueName> = self.held_queues().await?.into_iter().collect();
         let mut a = Arguments::default();
         for queue in &queues {
             a.push(queue.as_str());
@@ -183,7 +136,7 @@ impl RedisStore {
 
     pub(super) async fn run_keys(&self) -> Result<Vec<(String, u64)>, Error> {
         let mut out = Vec::new();
-        for key in self.scan().await? {
+        for key in self.scan(&self.keys.everything()).await? {
             if key.ends_with(":test_clock") {
                 continue;
             }
@@ -198,12 +151,82 @@ impl RedisStore {
     }
 }
 
-fn number(text: &[u8]) -> u64 {
+/// A job of its stored value, its body apart, and `owner, place, tries, cancel mark, instant, now`.
+pub(super) fn job_view(id: JobId, value: &[u8], body: &[u8], rest: &[Vec<u8>]) -> Result<JobView, Error> {
+    let [owner, place, tries, cancel, instant, now, ..] = rest else {
+        return Err(Error::Internal {
+            what: format!("job {id}: the script answered {} fields", rest.len() + 2),
+        });
+    };
+    let now_ms = number(now);
+    let envelope = Reader::default()
+        .envelope(value, (!body.is_empty()).then_some(body))
+        .map(|(envelope, _)| envelope);
+    let (tries, errors) = read_tries(tries, now_ms);
+    Ok(JobView {
+        id,
+        state: state_of(id, [owner, place, cancel, instant], now_ms)?,
+        envelope,
+        tries,
+        errors,
+    })
+}
+
+/// A state of `owner, place, cancel mark, instant`.
+pub(super) fn state_of(id: JobId, [owner, place, cancel, instant]: [&Vec<u8>; 4], now_ms: u64) -> Result<State, Error> {
+    if !owner.is_empty() {
+        return Ok(State::Active {
+            token: token_of(owner),
+            cancel_requested: !cancel.is_empty(),
+        });
+    }
+    Ok(match place.first() {
+        Some(b's') => State::Scheduled {
+            due_in: Duration::from_millis(number(instant).saturating_sub(now_ms)),
+        },
+        Some(b'p') => {
+            let text = String::from_utf8_lossy(&place[1..]);
+            let (since, key) = text.split_once('|').unwrap_or_default();
+            let behind = LockKey::from_wire(key).ok_or_else(|| Error::Internal {
+                what: format!("job {id} is parked behind {key:?}"),
+            })?;
+            State::Parked {
+                behind,
+                waited: Duration::from_millis(now_ms.saturating_sub(number(since.as_bytes()))),
+            }
+        }
+        Some(b'd') => {
+            let text = String::from_utf8_lossy(place);
+            let reason = text.splitn(4, '|').nth(3).unwrap_or_default().to_owned();
+            State::Dead {
+                death: death_of(place.get(1).copied()),
+                reason,
+            }
+        }
+        _ => State::Ready,
+    })
+}
+
+/// How long a job has been dead, of its place and the instant that belongs to it.
+pub(super) fn dead_for(place: &[u8], instant: &[u8], now_ms: u64) -> Option<Duration> {
+    let dead = place.first() == Some(&b'd') && !instant.is_empty();
+    dead.then(|| Duration::from_millis(now_ms.saturating_sub(number(instant))))
+}
+
+/// A token as the store keeps it.
+pub(super) fn token_of(text: &[u8]) -> OwnerToken {
+    let text = String::from_utf8_lossy(text);
+    let mut parts = text.rsplitn(3, '.');
+    let (count, lane, process) = (parts.next(), parts.next(), parts.next());
+    OwnerToken::from_parts(process.unwrap_or_default(), lane.unwrap_or_default(), count.unwrap_or_default())
+}
+
+pub(super) fn number(text: &[u8]) -> u64 {
     std::str::from_utf8(text).ok().and_then(|t| t.parse::<f64>().ok()).unwrap_or(0.0) as u64
 }
 
 /// `charged|strikes|mark|mismatches|since|by` and the errors, separated by \x01.
-fn read_tries(row: &[u8], now_ms: u64) -> (Tries, Vec<String>) {
+pub(super) fn read_tries(row: &[u8], now_ms: u64) -> (Tries, Vec<String>) {
     let text = String::from_utf8_lossy(row);
     let Some((head, errors)) = text.split_once('\n') else {
         return (Tries::default(), Vec::new());

@@ -1,0 +1,54 @@
+-- Purpose: a job and what stands around it, at one instant: why it is not running. Reads only.
+-- KEYS: 1 prefix
+-- ARGV: 1 id 2 entries within which its position is looked for
+-- Returns: {} or {value, big body, owner, place, tries, cancel mark, instant, now ms, paused (1), deadline of its claim, fence of its claim,
+--   ms when it gives up, position, lock key, waiters, holder's token, holder's fence, lock's ttl ms, holder's job} ('' where absent)
+-- Cost: 10 to 20 commands; LPOS over at most A[2] entries, HMGET of one claim's jobs
+-- Called by: RedisStore::circumstances
+local id=A[1]
+local value=call('HGET',JOBS,id)
+if not value then return {} end
+local place,owner=call('HGET',PLACES,id),call('HGET',OWN,id)
+local ms=now()
+local queue,prio,locks=header(value)
+local out={value,call('HGET',BODIES,id) or '',owner or '',place or '',call('HGET',TRIES,id) or '',call('HGET',CANCELS,id) or '',
+  instant(id,value,place),int(ms)}
+out[9]=queue and call('SISMEMBER',PAUSED,queue)==1 and '1' or ''
+local function claim_of(token) return match(call('HGET',CLAIMS,token) or '','^%d+|(%d+)|([^\n]*)') end
+out[10],out[11]='',''
+if owner then
+  out[10]=call('ZSCORE',ACTIVE,owner) or ''
+  out[11]=claim_of(owner) or ''
+end
+local key,position
+out[12]=''
+if place and sub(place,1,1)=='p' then
+  key=match(place,'|(.*)$')
+  out[12]=call('ZSCORE',WAITS,id) or ''
+  position=queue and call('LPOS',P..'parked:'..key,where_of(id,queue,prio,locks),'MAXLEN',A[2])
+elseif queue and not owner and not place then
+  position=call('LPOS',list_of(queue,prio),entry_of(id,locks),'MAXLEN',A[2])
+  for higher=0,tonumber(prio)-1 do position=position and position+call('LLEN',list_of(queue,int(higher))) end
+  for lock in each_lock(locks) do
+    local row=call('HGET',NEXT,lock)
+    if row and find(row,'|'..where_of(id,queue,prio,locks),1,true) then key=key or lock end
+  end
+end
+out[13]=position and int(position) or ''
+if not key then return out end
+local lock=P..'lock:'..key
+out[14],out[15]=key,int(call('LLEN',P..'parked:'..key))
+local row=redis.pcall('HGETALL',lock)
+if type(row)~='table' or row.err or #row<2 then return out end
+out[16],out[17],out[18],out[19]=row[1],row[2],int(math.max(0,call('PTTL',lock))),''
+local _,ids=claim_of(row[1])
+if ids then
+  local held,n={},0
+  for at=1,#ids,L do n=n+1; held[n]=sub(ids,at,at+L-1) end
+  local values=n>0 and call('HMGET',JOBS,unpack(held)) or {}
+  for i=1,n do
+    local _,_,spec=header(values[i] or '')
+    if spec and find(','..spec..',',','..key..',',1,true) then out[19]=held[i]; break end
+  end
+end
+return out

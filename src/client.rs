@@ -2,7 +2,7 @@
 
 mod bulk;
 mod connect;
-mod digest;
+pub(crate) mod digest;
 mod enqueue;
 mod explain;
 mod read;
@@ -104,6 +104,12 @@ impl Client {
     /// One round trip, one script, O(1).
     pub fn enqueue<J: Job>(&self, job: J) -> Enqueue {
         Enqueue::new(self.clone(), job.into())
+    }
+
+    /// Enqueues to this queue whatever the job says.
+    #[cfg(feature = "testing")]
+    pub(crate) fn enqueue_to(&self, request: Request, queue: &str) -> Enqueue {
+        Enqueue::new(self.clone(), request).queue(queue)
     }
 
     /// Enqueues many jobs, a thousand (or 256 KiB) a round trip, and answers for each in order.

@@ -16,6 +16,8 @@ pub mod store;
 pub mod task;
 pub mod task_list;
 pub mod telemetry;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod worker;
 
 #[doc(hidden)]

@@ -17,6 +17,8 @@ mod page;
 mod push;
 mod reap;
 mod renew;
+#[cfg(feature = "testing")]
+mod rest;
 mod settle;
 mod state;
 mod turn;

@@ -58,6 +58,13 @@ impl WorkerBuilder {
         self
     }
 
+    /// Serves these queues instead of those named before.
+    #[cfg(feature = "testing")]
+    pub(crate) fn only_queues(mut self, names: impl IntoIterator<Item = String>) -> Self {
+        self.queues = names.into_iter().collect();
+        self
+    }
+
     /// Runs this many attempts at once, 1 to 10,000. Default 20.
     pub fn concurrency(mut self, attempts: usize) -> Self {
         self.concurrency = attempts;

@@ -56,6 +56,11 @@ impl Log {
             .collect()
     }
 
+    #[cfg(feature = "testing")]
+    pub fn last_number(&self) -> u64 {
+        self.last
+    }
+
     pub fn len(&self) -> usize {
         self.entries.len()
     }

@@ -29,6 +29,7 @@ const LAYERS: &[&[&[&str]]] = &[
         &["attempt", "task", "registry", "task_list", "private", "telemetry"],
     ],
     &[&["worker"]],
+    &[&["testing"]],
 ];
 
 /// Key names of the Redis layout that take a name behind them.

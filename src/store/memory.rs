@@ -145,7 +145,7 @@ impl MemoryStore {
         let mut state = self.state();
         let answer = transition(&mut state);
         let armed = std::mem::take(&mut state.armed);
-        let last = state.log.last();
+        let last = state.log.last_number();
         drop(state);
         self.logged.send_if_modified(|seen| last > std::mem::replace(seen, last.max(*seen)));
         if armed {
@@ -296,7 +296,7 @@ impl Store for MemoryStore {
     }
 
     async fn follow(&self, after: Option<u64>) -> Result<mpsc::Receiver<AttemptEntry>, Error> {
-        let after = after.unwrap_or_else(|| self.state().log.last());
+        let after = after.unwrap_or_else(|| self.state().log.last_number());
         Ok(log::follow(Arc::downgrade(&self.state), self.logged.subscribe(), after))
     }
 

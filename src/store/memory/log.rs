@@ -56,18 +56,13 @@ impl Log {
             .collect()
     }
 
-    #[cfg(feature = "testing")]
+    /// The number of the last entry ever written.
     pub fn last_number(&self) -> u64 {
         self.last
     }
 
     pub fn len(&self) -> usize {
         self.entries.len()
-    }
-
-    /// The number of the last entry ever written.
-    pub fn last(&self) -> u64 {
-        self.last
     }
 }
 

@@ -236,6 +236,23 @@ mod tests {
         }
     }
 
+    /// Producers in other languages send this file. After a change of the script: raise the protocol's version if its arguments or answers
+    /// changed, then run this test once with `LINCHPIN_WRITE=1`, which writes the file.
+    #[test]
+    fn the_documented_enqueue_script_is_the_one_in_use() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/enqueue.lua");
+        let scripts = Scripts::assemble("{linchpin}:", false);
+        let source = &scripts.script(Name::Enqueue).source;
+        if std::env::var_os("LINCHPIN_WRITE").is_some() {
+            std::fs::write(path, source).expect("the repository's own file");
+        }
+        let documented = std::fs::read_to_string(path).expect("the repository's own file");
+        assert!(
+            documented == *source,
+            "docs/enqueue.lua is not the script in use: see this test's comment"
+        );
+    }
+
     #[test]
     fn the_test_clock_changes_the_digest() {
         let (real, test) = (Scripts::assemble("{a}:", false), Scripts::assemble("{a}:", true));

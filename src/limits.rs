@@ -30,6 +30,8 @@ pub const CONCURRENCY_MAX: usize = 10_000;
 pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(25);
 /// How old the fleet's last look may be before the next turn looks again.
 pub const LOOK: Duration = Duration::from_millis(500);
+/// How long after the end of a sweep the next one begins.
+pub const SWEEP: Duration = Duration::from_secs(600);
 /// How long a freed lock is kept for the job whose turn it is.
 pub const NEXT_KEPT: Duration = Duration::from_secs(2);
 /// How long a turn or an enqueue is resent before its outcome counts as unknown.

@@ -51,6 +51,7 @@ mod conformance {
     mod page;
     mod settle;
     mod suspect;
+    mod sweep;
     mod unique;
     mod wait;
     mod wake;

@@ -441,3 +441,93 @@ async fn a_server_that_is_not_there_is_an_error_in_time_and_shows_no_password() 
     assert!(!format!("{error} {error:?}").contains("s3cret"), "{error:?}");
     assert!(begun.elapsed() < Duration::from_secs(10));
 }
+
+/// What a sweep mends: the rows are as an eviction, a lost write or a hand would leave them.
+#[tokio::test]
+async fn rows_that_belong_to_nothing_are_swept_and_counted() {
+    let server = RedisServer::start();
+    let store = open(&server.url()).await;
+    let producer = ProcessId::random();
+    let worker = Worker::new(store.clone());
+    worker.look().await;
+    let unscheduled = put(&store, &producer, job().after(secs(7200))).await;
+    run::<i64>(&server, &["DEL", &named("scheduled")]).await;
+    let unburied = put(&store, &producer, job()).await;
+    store.cancel(unburied).await.expect("an answer");
+    run::<i64>(&server, &["DEL", &named("dead")]).await;
+    let nobody = JobId::random().to_string();
+    for hash in ["bodies", "tries", "cancels", "watched"] {
+        run::<i64>(&server, &["HSET", &named(hash), &nobody, "x"]).await;
+    }
+    let placed = JobId::random().to_string();
+    run::<i64>(&server, &["HSET", &named("places"), &placed, "s"]).await;
+    run::<i64>(&server, &["ZADD", &named("waits"), "9000000000000", &nobody]).await;
+    run::<i64>(&server, &["ZADD", &named("active"), "9000000000000", "nobody.0.1"]).await;
+    store.advance(linchpin::limits::SWEEP + secs(1)).await.expect("a test clock");
+    worker.look().await;
+    assert_eq!(store.job(unscheduled).await.expect("a read").expect("kept").state, State::Ready);
+    assert_eq!(
+        run::<i64>(&server, &["LLEN", &named("queue:q:1")]).await,
+        2,
+        "it, and the stale one of the dead job"
+    );
+    assert_eq!(run::<i64>(&server, &["ZCARD", &named("dead")]).await, 1);
+    for hash in ["bodies", "tries", "cancels", "watched"] {
+        assert_eq!(run::<i64>(&server, &["EXISTS", &named(hash)]).await, 0, "{hash}");
+    }
+    assert_eq!(run::<i64>(&server, &["HEXISTS", &named("places"), &placed]).await, 0);
+    assert_eq!(run::<i64>(&server, &["EXISTS", &named("waits"), &named("active")]).await, 0);
+    let minute = store
+        .keys()
+        .await
+        .expect("a read")
+        .into_iter()
+        .find(|(name, _)| name.starts_with("stats:"));
+    let minute = named(&minute.expect("it was counted").0);
+    assert_eq!(run::<i64>(&server, &["HGET", &minute, "swept"]).await, 9);
+}
+
+#[tokio::test]
+async fn a_claim_that_lost_its_deadline_gets_one_and_its_job_comes_back() {
+    let server = RedisServer::start();
+    let store = open(&server.url()).await;
+    let producer = ProcessId::random();
+    let worker = Worker::new(store.clone());
+    let id = put(&store, &producer, job()).await;
+    worker.claim_one().await;
+    run::<i64>(&server, &["DEL", &named("active")]).await;
+    store.advance(linchpin::limits::SWEEP + secs(1)).await.expect("a test clock");
+    worker.look().await;
+    assert!(
+        matches!(store.job(id).await.expect("a read").expect("kept").state, State::Active { .. }),
+        "a worker that lives has a lease to renew it"
+    );
+    store.advance(LAPSE).await.expect("a test clock");
+    worker.look().await;
+    assert_eq!(store.job(id).await.expect("a read").expect("kept").state, State::Ready);
+}
+
+#[tokio::test]
+async fn a_long_list_is_not_searched_and_gets_no_second_entries() {
+    let server = RedisServer::start();
+    let store = open(&server.url()).await;
+    let producer = ProcessId::random();
+    let worker = Worker::new(store.clone());
+    worker.look().await;
+    for _ in 0..21 {
+        let jobs: Vec<_> = (0..100).map(|_| job().0).collect();
+        store.enqueue(&producer, jobs).await.expect("an enqueue");
+    }
+    store.advance(linchpin::limits::SWEEP + secs(1)).await.expect("a test clock");
+    // A sweep of 2,100 rows takes some looks; it has ended when its row says when the next one is due.
+    for _ in 0..100 {
+        worker.look().await;
+        store.advance(secs(1)).await.expect("a test clock");
+        let row: String = run(&server, &["HGET", &named("state"), "sweep"]).await;
+        if !row.starts_with("0|") {
+            assert_eq!(run::<i64>(&server, &["LLEN", &named("queue:q:1")]).await, 2100);
+            return;
+        }
+    }
+    panic!("the sweep does not end");
+}

@@ -21,6 +21,7 @@ mod renew;
 mod rest;
 mod settle;
 mod state;
+mod sweep;
 mod turn;
 mod view;
 mod wake;
@@ -125,6 +126,12 @@ impl MemoryStore {
     #[doc(hidden)]
     pub fn duplicate_entry(&self, id: JobId) {
         self.state().push_tail(id);
+    }
+
+    /// Takes every entry of a job off its queue's and its lock's list. For tests.
+    #[doc(hidden)]
+    pub fn lose_entries(&self, id: JobId) {
+        self.state().lose_entries(id);
     }
 
     /// Every list with its entries, head first, and whose turn it is, under the names of the Redis keys. For tests.

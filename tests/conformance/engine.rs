@@ -21,6 +21,8 @@ pub trait Engine: Send + Sync {
     async fn lose_lock(&self, key: &LockKey);
     /// Adds a second entry of a job to the tail of its queue.
     async fn duplicate_entry(&self, id: JobId);
+    /// Takes every entry of a job off its queue's and its locks' lists.
+    async fn lose_entries(&self, id: JobId);
     /// Every list, head first: `queue:<q>:<priority>` and `parked:<key>`, and whose turn it is as `next:<key>`.
     async fn lists(&self) -> BTreeMap<String, Vec<JobId>>;
 }
@@ -51,6 +53,10 @@ impl Engine for Memory {
 
     async fn duplicate_entry(&self, id: JobId) {
         self.0.duplicate_entry(id);
+    }
+
+    async fn lose_entries(&self, id: JobId) {
+        self.0.lose_entries(id);
     }
 
     async fn lists(&self) -> BTreeMap<String, Vec<JobId>> {

@@ -4,6 +4,7 @@ use linchpin::names::JobId;
 use linchpin::store::new_job::Priority;
 use linchpin::store::settle::{Outcome, SettleAnswer, Verdict};
 use linchpin::store::turn::{LockOutcome, More, Suspects, Turn};
+use linchpin::store::view::RetryAnswer;
 
 use super::bench::Bench;
 use super::draft::{job, job_in, key, secs};
@@ -282,6 +283,17 @@ async fn a_cancelled_job_whose_worker_ended_is_not_suspected(bench: &Bench) {
     assert!(!bench.view(id).await.expect("kept").tries.suspect);
 }
 
+async fn a_job_buried_because_it_cannot_be_read_is_not_retried(bench: &Bench) {
+    let id = bench.put(job()).await;
+    bench.engine.spoil(id).await;
+    let worker = bench.worker();
+    let held = worker.claim_one().await;
+    worker.settle(&held, retry_after(secs(1))).await;
+    assert_eq!(bench.state(id).await, "dead:unfit");
+    assert_eq!(bench.retry(id).await.expect("an answer"), RetryAnswer::TooLate);
+    assert_eq!(bench.state(id).await, "dead:unfit");
+}
+
 async fn offers_nobody_took_are_passed_on_in_the_order_of_their_keys(bench: &Bench) {
     let worker = bench.worker();
     // `b` is freed first: its turn ends first.
@@ -319,5 +331,6 @@ on_every_engine!(
     a_job_scheduled_by_a_turn_is_not_claimed_by_its_second_entry_in_that_turn,
     a_renewal_that_renews_nothing_leaves_the_deadline,
     a_cancelled_job_whose_worker_ended_is_not_suspected,
+    a_job_buried_because_it_cannot_be_read_is_not_retried,
     offers_nobody_took_are_passed_on_in_the_order_of_their_keys,
 );

@@ -43,6 +43,16 @@ for i=1,#next,2 do
 end
 return out";
 
+/// Takes a job's entries off every list of a namespace.
+const LOSE_ENTRIES: &str = "
+for _,kind in ipairs({'queue:','parked:'}) do
+  for _,key in ipairs(redis.call('KEYS',ARGV[1]..kind..'*')) do
+    for _,entry in ipairs(redis.call('LRANGE',key,0,-1)) do
+      if string.find(entry,ARGV[2],1,true) then redis.call('LREM',key,0,entry) end
+    end
+  end
+end";
+
 struct Redis {
     /// Ends with the engine.
     _server: Arc<RedisServer>,
@@ -100,6 +110,10 @@ impl Engine for Redis {
             false => format!("{id}|{}", locks.join(",")),
         };
         self.command(&["RPUSH", &list, &entry]).await;
+    }
+
+    async fn lose_entries(&self, id: JobId) {
+        self.command(&["EVAL", LOSE_ENTRIES, "0", &self.key(""), &id.to_string()]).await;
     }
 
     async fn lists(&self) -> BTreeMap<String, Vec<JobId>> {

@@ -14,6 +14,7 @@ impl State {
         }
         self.give_up();
         self.trim_dead();
+        self.sweep();
         self.forget();
         // It was not the last of them: the next turn goes on rather than half a second later.
         if promoted < PROMOTE_MAX && !more_lapsed {

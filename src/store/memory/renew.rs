@@ -57,13 +57,7 @@ impl State {
             .filter(|id| self.owners.get(id) == Some(token))
             .collect::<Vec<_>>()
         {
-            self.owners.remove(&id);
-            let mark = self.cancels.remove(&id);
-            if let Some(job) = self.jobs.get(&id) {
-                freed.add(&job.locks(), token);
-            }
-            self.change_tries(id, |tries| tries.alone = false);
-            self.go_back(id, mark);
+            self.send_back(id, token, &mut freed);
         }
         self.free_all(freed);
     }

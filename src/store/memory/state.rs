@@ -49,6 +49,7 @@ pub(super) struct State {
     pub tasks: BTreeMap<String, String>,
     pub last_fence: u64,
     pub last_look: Time,
+    pub last_sweep: Time,
     /// Numbers claims; it grows per worker and slot since it grows at all.
     pub last_claim: u64,
     /// Queues that may have something to claim and whose mark nobody has taken.
@@ -199,6 +200,15 @@ impl State {
             self.arm(&list.0);
             self.queues.entry(list).or_default().push_back(id);
         }
+    }
+
+    /// Takes every entry of a job off the lists.
+    pub fn lose_entries(&mut self, id: JobId) {
+        for list in self.queues.values_mut().chain(self.parked.values_mut()) {
+            list.retain(|entry| *entry != id);
+        }
+        self.queues.retain(|_, list| !list.is_empty());
+        self.parked.retain(|_, list| !list.is_empty());
     }
 
     /// Says that the queue may have something to claim.

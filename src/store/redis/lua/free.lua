@@ -3,7 +3,8 @@
 -- `next`: at the head of its queue, noted with a deadline. Waiters of paused queues are passed over and keep their place.
 -- KEYS: -
 -- ARGV: -
--- Returns: free(key,ms,first waiter where known) -> where and place of the next waiter (still in parked) or nil; offer(key,where,ms)
+-- Returns: free(key,ms,first waiter where known) -> where and place of the next waiter (still in parked) or nil; offer(key,where,ms);
+--   free_and_offer(key,ms); free_held(lock specs,token,ms)
 -- Cost: 2 commands a waiter looked at, at most 16 waiters
 -- Called by: settle, reap, checks, release, cancel, delete, claim
 local NEXT_MS,PAUSED_MS,PASSED_MAX=2000,500,16
@@ -53,4 +54,13 @@ local function free_and_offer(key,ms)
   if call('HEXISTS',NEXT,key)==1 then return end
   local where=free(key,ms)
   if where then offer(key,where,ms) end
+end
+-- what jobs of a claim held, after they are back: the next waiter stands before them
+local function free_held(specs,token,ms)
+  for _,locks in ipairs(specs) do
+    for key in each_lock(locks) do
+      redis.pcall('HDEL',P..'lock:'..key,token)
+      if call('ZSCORE',LC,key) then free_and_offer(key,ms) end
+    end
+  end
 end

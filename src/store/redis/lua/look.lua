@@ -1,10 +1,10 @@
--- Purpose: the look: promote what is due, reap one lapsed claim, check locks and waits, trim the dead by age; every 10 min, in pieces, sweep. Fragment.
+-- Purpose: the look: promote what is due, reap one lapsed claim, check locks and waits, trim the dead by age; sweep. Fragment.
 -- KEYS: -
 -- ARGV: -
 -- Returns: look(ms,queues,sweep row) -> whether it has to go on at the next turn, whether anything became ready
 -- Cost: 2 commands when there is nothing; at most 400 promotions, 1 claim, 20 lock checks, 50 waits
 -- Called by: turn
-local PROMOTE_MAX,CHECKS_MAX,WAITS_MAX,SWEEP_MS=400,20,50,600000
+local PROMOTE_MAX,CHECKS_MAX,WAITS_MAX=400,20,50
 local function promote(ms)
   local due=call('ZRANGEBYSCORE',SCHED,'-inf',int(ms),'LIMIT','0',int(PROMOTE_MAX))
   if #due==0 then return 0 end
@@ -86,26 +86,6 @@ local function end_waits(ms)
       call('ZREM',WAITS,id)
     end
   end
-end
--- a piece of the slow sweep: owners whose claim has no row go back
-local function sweep(ms,row)
-  local due,cursor=match(row or '0|0','^(%d+)|(%d+)$')
-  due=tonumber(due or '0')
-  if due>ms and due<=ms+SWEEP_MS then return end
-  local piece=call('HSCAN',OWN,cursor or '0','COUNT','100')
-  for i=1,#piece[2],2 do
-    local id,token=piece[2][i],piece[2][i+1]
-    if #id==L and call('HEXISTS',CLAIMS,token)==0 then
-      local value=call('HGET',JOBS,id)
-      local _,_,locks=header(value or '')
-      back(id,value,ms)
-      for key in each_lock(locks or '') do
-        redis.pcall('HDEL',P..'lock:'..key,token)
-        if call('ZSCORE',LC,key) then free_and_offer(key,ms) end
-      end
-    end
-  end
-  call('HSET',STATE,'sweep',(piece[1]=='0' and int(ms+SWEEP_MS) or '0')..'|'..piece[1])
 end
 local function look(ms,queues,swept)
   local again=false

@@ -35,12 +35,7 @@ local function reap_one(token,ms)
       back(id,value,ms)                                  -- claimed on paper only: an entry more does no harm
     end
   end
-  for _,locks in ipairs(loose) do                        -- after the jobs: a waiter stands before them
-    for key in each_lock(locks) do
-      redis.pcall('HDEL',P..'lock:'..key,token)
-      if call('ZSCORE',LC,key) then free_and_offer(key,ms) end
-    end
-  end
+  free_held(loose,token,ms)
   call('HDEL',CLAIMS,token)
   call('ZREM',ACTIVE,token)
 end

@@ -44,12 +44,7 @@ for _=1,tonumber(A[1]) do
         if queue then table.insert(loose,1,locks) end
       end
     end
-    for _,locks in ipairs(loose) do                      -- after the jobs: a waiter stands before them
-      for key in each_lock(locks) do
-        redis.pcall('HDEL',P..'lock:'..key,token)
-        if call('ZSCORE',LC,key) then free_and_offer(key,ms) end
-      end
-    end
+    free_held(loose,token,ms)
   end
 end
 return table.concat(said)

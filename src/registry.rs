@@ -134,41 +134,12 @@ impl Registry {
         let nearest = self
             .by_name
             .keys()
-            .map(|known| (distance(name, known), *known))
+            .map(|known| (strsim::levenshtein(name, known), *known))
             .filter(|(distance, known)| *distance <= known.len().max(name.len()) / 2)
             .min();
         match nearest {
             Some((_, known)) => format!("no such task in this worker; the nearest is `{known}`"),
             None => "no such task in this worker".to_owned(),
         }
-    }
-}
-
-/// How many characters must be changed, added or removed to make one name of the other.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn distances_count_edits() {
-        assert_eq!(distance("decrement", "decrement"), 0);
-        assert_eq!(distance("decremnt", "decrement"), 1);
-        assert_eq!(distance("", "abc"), 3);
-        assert_eq!(distance("kitten", "sitting"), 3);
     }
 }

@@ -3,7 +3,7 @@
 /// The candidate nearest to `name`, where one is near enough to be meant.
 pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let far = name.chars().count() / 3 + 1;
-    let rank = |candidate: &str| match distance(name, candidate) {
+    let rank = |candidate: &str| match strsim::levenshtein(name, candidate) {
         near if near <= far => Some(near),
         _ if candidate.len() > 3 && name.contains(candidate) => Some(far),
         _ => None,
@@ -23,22 +23,6 @@ pub(crate) fn hint<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>
         [one] => format!("there is only {one}"),
         [most @ .., last] => format!("there are {} and {last}", most.join(", ")),
     }
-}
-
-/// Insertions, deletions and replacements that lead from one text to the other.
-fn distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (i, a) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in to.iter().enumerate() {
-            let replaced = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[to.len()]
 }
 
 #[cfg(test)]

@@ -72,6 +72,9 @@ impl State {
             return RetryAnswer::TooLate;
         }
         match self.places.get(&id) {
+            Some(Place::Parked { .. }) | None => return RetryAnswer::NotNeeded,
+            // There is nowhere to put it.
+            Some(_) if !self.is_readable(id) => return RetryAnswer::TooLate,
             Some(Place::Scheduled { .. }) => self.withdraw(id),
             Some(Place::Dead { .. }) => {
                 if let Some(holder) = self.take_unique_again(id) {
@@ -87,7 +90,6 @@ impl State {
                     job.expires_at = None;
                 }
             }
-            Some(Place::Parked { .. }) | None => return RetryAnswer::NotNeeded,
         }
         self.push_tail(id);
         RetryAnswer::Ready

@@ -158,8 +158,12 @@ impl Pair {
                 }
             }
             _ => {
-                for engine in &self.stores {
-                    engine.duplicate_entry(id).await;
+                // Where an unreadable job belongs is not known from outside.
+                let [view, _] = both!(self, |store, _side| store.job(id));
+                if view.is_some_and(|view| view.envelope.is_ok()) {
+                    for engine in &self.stores {
+                        engine.duplicate_entry(id).await;
+                    }
                 }
             }
         }

@@ -6,6 +6,8 @@ extern crate self as linchpin;
 pub mod attempt;
 pub mod client;
 pub mod clock;
+#[cfg(feature = "config")]
+pub mod config;
 pub mod error;
 pub mod job;
 pub mod limits;
@@ -16,6 +18,7 @@ pub mod store;
 pub mod task;
 pub mod task_list;
 pub mod telemetry;
+pub mod template;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod worker;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+/// The namespace of clients that name none.
+pub const NAMESPACE: &str = "linchpin";
 /// The queue of jobs that name none.
 pub const QUEUE: &str = "default";
 /// How long a claim's attempts may go on without renewing.

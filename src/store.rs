@@ -162,3 +162,12 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// Moves the store's clock forward. Only where the engine was opened with a test clock.
     async fn advance(&self, by: Duration) -> Result<(), Error>;
 }
+
+/// The URL without user and password.
+#[cfg(any(feature = "redis", feature = "config"))]
+pub(crate) fn redacted(url: &str) -> String {
+    match (url.find("://"), url.rfind('@')) {
+        (Some(scheme), Some(at)) if at > scheme => format!("{}://{}", &url[..scheme], &url[at + 1..]),
+        _ => url.split('?').next().unwrap_or_default().to_owned(),
+    }
+}

@@ -21,14 +21,14 @@ const LONG: &[(&str, &str)] = &[
 
 /// Modules by layer: each may name its own layer's group and what stands below. From the ground up.
 const LAYERS: &[&[&[&str]]] = &[
-    &[&["clock", "error", "limits", "names", "retry"]],
+    &[&["clock", "error", "limits", "names", "retry", "template"]],
     &[&["store"]],
     &[&["job"]],
     &[
         &["client", "lock", "schedule"],
         &["attempt", "task", "registry", "task_list", "private", "telemetry"],
     ],
-    &[&["worker"]],
+    &[&["worker"], &["config"]],
     &[&["testing"]],
 ];
 

@@ -23,7 +23,7 @@ impl ClientBuilder {
     pub(crate) fn new(url: &str) -> Self {
         Self {
             url: url.into(),
-            namespace: "linchpin".into(),
+            namespace: crate::limits::NAMESPACE.into(),
         }
     }
 

@@ -9,6 +9,7 @@ use tokio::sync::Mutex;
 
 use super::script::Script;
 use crate::error::{Error, Invalid};
+use crate::store::redacted;
 
 /// How long a connection attempt may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -68,14 +69,6 @@ impl Address {
             Ok(done) => done.map_err(|error| classify(&error)),
             Err(_) => Err(Fault::Unsent("no answer to SUBSCRIBE".into())),
         }
-    }
-}
-
-/// The URL without user and password.
-fn redacted(url: &str) -> String {
-    match (url.find("://"), url.rfind('@')) {
-        (Some(scheme), Some(at)) if at > scheme => format!("{}://{}", &url[..scheme], &url[at + 1..]),
-        _ => url.split('?').next().unwrap_or_default().to_owned(),
     }
 }
 

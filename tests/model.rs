@@ -34,6 +34,7 @@ use model::verb::{self, Verb};
 /// What the random verbs must have brought about in all, or the generator has gone stale.
 const MUST_SEE: &[&str] = &[
     "Acquired",
+    "Alone",
     "Bare busy",
     "Bare foreign",
     "Cancelled by renewal",
@@ -48,6 +49,7 @@ const MUST_SEE: &[&str] = &[
     "More OnlySuspects",
     "More Yes",
     "Parked",
+    "Put off",
     "Requested",
     "Retried",
     "Scheduled",

@@ -40,6 +40,8 @@ pub enum Suspects {
     One,
     /// One, also at its last strike: nothing else runs in this worker. It is then the only job of the claim.
     OneAlone,
+    /// This one, at its last strike, and no other job: nothing runs in this worker, which has waited for that.
+    Only(JobId),
 }
 
 /// What the store answers.
@@ -51,6 +53,9 @@ pub struct TurnReply {
     pub claim: Option<Claim>,
     /// Whether another turn would find more.
     pub more: More,
+    /// The first suspect at its last strike that this turn met and might not claim. A worker that hears this for long enough
+    /// empties itself and asks for that one ([`Suspects::Only`]), or it would wait for ever under constant load.
+    pub put_off: Option<JobId>,
 }
 
 /// Whether there is more to claim.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::names::JobId;
 use crate::store::turn::{More, Suspects};
 use crate::worker::slots::Slots;
 
@@ -32,6 +33,15 @@ pub(crate) struct Appetite {
     suspects_at: Instant,
     alone_at: Instant,
     last_alone: bool,
+    lone: Option<Lone>,
+}
+
+/// A job at its last strike that a turn could not claim, because it has to run alone.
+#[derive(Debug)]
+struct Lone {
+    id: JobId,
+    /// When this worker stops claiming others until it is empty and may run it.
+    due: Instant,
 }
 
 impl Appetite {
@@ -42,12 +52,29 @@ impl Appetite {
             suspects_at: now,
             alone_at: now,
             last_alone: false,
+            lone: None,
         }
+    }
+
+    /// A turn met a job that has to run alone; after `patience` this worker makes room for it.
+    pub(super) fn put_off(&mut self, id: JobId, patience: Duration, now: Instant) {
+        self.lone.get_or_insert(Lone { id, due: now + patience });
+    }
+
+    /// Whether nothing may be claimed until the worker is empty, for the sake of one job.
+    pub(super) fn makes_room(&self, now: Instant) -> bool {
+        self.lone.as_ref().is_some_and(|lone| now >= lone.due)
+    }
+
+    /// The store has answered for the job that this worker made room for: it runs now, or somebody else had it.
+    pub(super) fn room_was_made(&mut self) {
+        self.lone = None;
     }
 
     /// Whether a claim would find something.
     pub(super) fn is_hungry(&self, slots: &Slots, now: Instant) -> bool {
         match self.found {
+            _ if self.makes_room(now) => true,
             Found::More => true,
             Found::Nothing => false,
             Found::Suspects => now >= self.again || (slots.are_quiet() && !self.last_alone),
@@ -76,6 +103,9 @@ impl Appetite {
             return Suspects::None;
         }
         self.suspects_at = now;
+        if let Some(lone) = self.lone.as_ref().filter(|lone| now >= lone.due && slots.are_quiet()) {
+            return Suspects::Only(lone.id);
+        }
         let due = self.found == Found::Suspects || now.duration_since(self.alone_at) >= EVERY;
         if !due || !slots.are_quiet() {
             return Suspects::One;
@@ -126,6 +156,25 @@ mod tests {
         assert!(!appetite.is_hungry(&slots, now), "no busy loop");
         assert!(appetite.is_hungry(&slots, now + AGAIN));
         assert_eq!(appetite.suspects(false, &slots, now), Suspects::None);
+    }
+
+    #[test]
+    fn a_job_that_has_to_run_alone_is_made_room_for_after_a_time() {
+        let now = Instant::now();
+        let slots = Slots::new(2);
+        let mut appetite = Appetite::new(now);
+        let id = JobId::random();
+        appetite.put_off(id, EVERY, now);
+        appetite.put_off(JobId::random(), Duration::ZERO, now);
+        assert!(!appetite.makes_room(now));
+        assert!(appetite.makes_room(now + EVERY));
+        assert_eq!(
+            appetite.suspects(true, &slots, now + EVERY),
+            Suspects::Only(id),
+            "the first it heard of"
+        );
+        appetite.room_was_made();
+        assert!(!appetite.makes_room(now + EVERY));
     }
 
     #[test]

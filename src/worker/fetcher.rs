@@ -185,9 +185,11 @@ impl Fetcher {
     }
 
     /// Slots that a turn may fill now.
-    fn room(&self) -> usize {
-        let alone_flying = self.outgoing.iter().flatten().any(|turn| turn.suspects == Suspects::OneAlone);
-        if self.draining.is_some() || alone_flying {
+    fn room(&self, now: Instant) -> usize {
+        let alone = |turn: &Outgoing| matches!(turn.suspects, Suspects::OneAlone | Suspects::Only(_));
+        let alone_flying = self.outgoing.iter().flatten().any(alone);
+        let is_empty = self.slots.are_quiet() && self.flying() == 0;
+        if self.draining.is_some() || alone_flying || (self.appetite.makes_room(now) && !is_empty) {
             0
         } else {
             self.slots.room()
@@ -200,7 +202,7 @@ impl Fetcher {
         if flying == 2 || self.hold_off.is_some_and(|until| now < until) {
             return None;
         }
-        let room = self.room();
+        let room = self.room(now);
         let hungry = room > 0 && self.appetite.is_hungry(&self.slots, now);
         let suspects_wait = hungry && self.appetite.suspects_wait(&self.slots, now);
         let worth = if flying == 0 {
@@ -215,6 +217,7 @@ impl Fetcher {
         let slot = usize::from(self.outgoing[0].is_some());
         let want = room.min(self.half);
         let suspects = self.appetite.suspects(flying == 0 && want > 0, &self.slots, now);
+        let want = if matches!(suspects, Suspects::Only(_)) { 1 } else { want };
         let ending = self.draining.is_some() && self.slots.running() == 0;
         self.slots.promise(want);
         self.outgoing[slot] = Some(Outgoing {
@@ -276,10 +279,20 @@ impl Fetcher {
         self.settler.unload(outgoing.cargo, &reply.settled);
         let claimed = reply.claim.as_ref().map_or(0, |claim| claim.jobs.len());
         self.slots.give_back(outgoing.want.saturating_sub(claimed));
+        let now = Instant::now();
+        let alone = reply.claim.iter().flat_map(|claim| &claim.jobs).any(|job| job.alone);
+        if alone || matches!(outgoing.suspects, Suspects::Only(_)) {
+            self.appetite.room_was_made();
+        }
+        if let Some(id) = reply.put_off {
+            // Workers that have met the same one do not all stop at once.
+            let patience = self.shop.lease.mul_f64(1.0 + 0.5 * rand::random::<f64>());
+            self.appetite.put_off(id, patience, now);
+        }
+        self.appetite.learn(reply.more, now);
         if let Some(claim) = reply.claim.filter(|claim| !claim.jobs.is_empty()) {
             self.claimed(claim);
         }
-        self.appetite.learn(reply.more, Instant::now());
     }
 
     /// The turn was not done: everything goes back, and the next one waits a little.
@@ -341,7 +354,7 @@ impl Fetcher {
 
     fn may_wait(&self, now: Instant) -> bool {
         let claiming = self.outgoing.iter().flatten().any(|turn| turn.want > 0);
-        self.draining.is_none() && self.appetite.is_sated() && self.room() > 0 && !claiming && now >= self.wake_again
+        self.draining.is_none() && self.appetite.is_sated() && self.room(now) > 0 && !claiming && now >= self.wake_again
     }
 
     fn wake(&self) -> Wake {
@@ -372,7 +385,7 @@ impl Fetcher {
             earliest(until);
         } else if self.draining.is_none() && self.flying() == 0 {
             earliest(self.looker.next());
-            if let Some(at) = self.appetite.again().filter(|_| self.room() > 0) {
+            if let Some(at) = self.appetite.again().filter(|_| self.room(now) > 0) {
                 earliest(at);
             }
         }

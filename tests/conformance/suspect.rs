@@ -1,12 +1,13 @@
 //! Suspects: jobs whose last attempt ended with its worker, and the strikes that bury those that do it again.
 
 use linchpin::names::JobId;
+use linchpin::store::new_job::Priority;
 use linchpin::store::settle::{Outcome, SettleAnswer, Verdict};
-use linchpin::store::turn::{More, Suspects, Tries};
+use linchpin::store::turn::{More, Suspects, Tries, Turn};
 
 use super::bench::Bench;
-use super::draft::{Draft, job};
-use super::worker::{Held, LAPSE, retry_after};
+use super::draft::{Draft, job, queue};
+use super::worker::{Held, LAPSE, retry_after, wants};
 
 async fn tries(bench: &Bench, id: JobId) -> Tries {
     bench.view(id).await.expect("kept").tries
@@ -49,6 +50,38 @@ async fn suspects_go_to_the_tail_of_a_turn_that_may_not_take_them(bench: &Bench)
         "now it is behind"
     );
     assert!(held[1].tries.suspect && !held[1].alone);
+}
+
+async fn a_suspect_put_off_at_its_last_strike_is_named_and_may_be_asked_for_by_itself(bench: &Bench) {
+    let lone = at_its_last_strike(bench, job().crash_limit(3)).await;
+    let others = [bench.put(job().priority(Priority::High)).await, bench.put(job()).await];
+    let worker = bench.worker();
+    for suspects in [Suspects::None, Suspects::One, Suspects::OneAlone] {
+        let turn = Turn {
+            suspects,
+            ..wants(3, &["q"])
+        };
+        let (held, reply) = worker.turn(turn).await;
+        assert_eq!((held.len(), reply.put_off), (2, Some(lone)), "{suspects:?}");
+        for held in &held {
+            worker.settle(held, Verdict::Return).await;
+        }
+    }
+    let only = || Turn {
+        suspects: Suspects::Only(lone),
+        ..wants(1, &["q"])
+    };
+    bench.pause(&queue("q")).await.expect("a pause");
+    assert!(worker.turn(only()).await.0.is_empty(), "not from a paused queue");
+    bench.resume(&queue("q")).await.expect("a resume");
+    let (held, reply) = worker.turn(only()).await;
+    assert_eq!((held.len(), held[0].id, held[0].alone, reply.put_off), (1, lone, true, None));
+    for other in others {
+        assert_eq!(bench.state(other).await, "ready");
+    }
+    assert!(worker.turn(only()).await.0.is_empty(), "it is active");
+    worker.done(&held[0]).await;
+    assert!(worker.turn(only()).await.0.is_empty(), "it is gone");
 }
 
 async fn a_list_of_suspects_only_does_not_say_that_there_is_more(bench: &Bench) {
@@ -208,6 +241,7 @@ async fn a_worker_that_comes_back_takes_back_its_own_strike_and_no_other(bench: 
 
 on_every_engine!(
     suspects_go_to_the_tail_of_a_turn_that_may_not_take_them,
+    a_suspect_put_off_at_its_last_strike_is_named_and_may_be_asked_for_by_itself,
     a_list_of_suspects_only_does_not_say_that_there_is_more,
     a_claim_takes_one_suspect_at_most,
     the_first_crash_gives_no_strike_and_the_next_ones_do,

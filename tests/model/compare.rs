@@ -52,6 +52,7 @@ impl Pair {
             (a.expired, "Expired"),
             (a.envelope.is_err(), "Undecodable"),
             (a.tries.suspect, "Suspect"),
+            (a.alone, "Alone"),
         ] {
             if happened {
                 self.seen.insert(word);

@@ -34,6 +34,8 @@ pub struct Pair {
     /// Attempts not yet answered for, by the number of their claim.
     pub open: BTreeMap<usize, (BTreeSet<JobId>, [OwnerToken; 2])>,
     pub claims: usize,
+    /// The job at its last strike that a turn met last and might not claim.
+    pub put_off: Option<JobId>,
     /// Every fence that each store gave, in order.
     pub fences: [Vec<Fence>; 2],
     /// Every list as it was before the last verb, and that verb.
@@ -86,6 +88,7 @@ impl Pair {
             held: Vec::new(),
             open: BTreeMap::new(),
             claims: 0,
+            put_off: None,
             fences: Default::default(),
             lists: BTreeMap::new(),
             last: String::new(),

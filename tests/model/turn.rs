@@ -152,7 +152,12 @@ impl Pair {
             queues: queues.clone(),
             took: Vec::new(),
             lease: LEASE,
-            suspects: [Suspects::None, Suspects::One, Suspects::OneAlone][usize::from(asked.suspects % 3)],
+            suspects: match (asked.suspects, self.put_off) {
+                (0, _) => Suspects::None,
+                (1, _) => Suspects::One,
+                (3, Some(id)) => Suspects::Only(id),
+                _ => Suspects::OneAlone,
+            },
             log: true,
             counts: Vec::new(),
         };
@@ -160,6 +165,10 @@ impl Pair {
         let [a, b] = both!(self, |store, side| store.turn(&worker, 0, turn(side)));
         if same("settles", [a.settled.clone(), b.settled.clone()])?.contains(&SettleAnswer::Lost) {
             self.seen.insert("Lost settle");
+        }
+        if let Some(id) = same("put off", [a.put_off, b.put_off])? {
+            self.put_off = Some(id);
+            self.seen.insert("Put off");
         }
         match a.more {
             More::Yes => drop(self.seen.insert("More Yes")),

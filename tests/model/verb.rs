@@ -62,7 +62,7 @@ pub struct Asked {
     pub want: usize,
     /// 0: the first queue, 1: the second, 2: both, 3: both the other way round.
     pub queues: u8,
-    /// 0 none, 1 one, 2 one alone.
+    /// 0 none, 1 one, 2 one alone, 3 only the one that was put off last.
     pub suspects: u8,
     /// So soon after the last look that this turn does not look.
     pub soon: bool,
@@ -107,7 +107,7 @@ fn ending() -> impl Strategy<Value = Ending> {
 fn asked() -> impl Strategy<Value = Asked> {
     let settles = proptest::collection::vec(ending(), 0..4);
     let soon = proptest::bool::weighted(0.4);
-    (0..WORKERS, 0usize..5, 0u8..4, 0u8..3, soon, settles).prop_map(|(worker, want, queues, suspects, soon, settles)| Asked {
+    (0..WORKERS, 0usize..5, 0u8..4, 0u8..4, soon, settles).prop_map(|(worker, want, queues, suspects, soon, settles)| Asked {
         worker,
         want,
         queues,

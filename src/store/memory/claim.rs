@@ -20,6 +20,8 @@ struct Taking {
     deferred: Vec<JobId>,
     /// Claimed a job at its last strike: nothing else may join it.
     alone: bool,
+    /// The first at its last strike that was sent to the tail.
+    put_off: Option<JobId>,
     /// Locks whose turn was given up here; they are handed over when all lists were read.
     passed: Vec<LockKey>,
 }
@@ -35,7 +37,7 @@ enum Way {
 }
 
 impl State {
-    pub fn claim(&mut self, worker: &ProcessId, slot: usize, turn: &Turn, sent_at: LeaseInstant) -> (Option<Claim>, More) {
+    pub fn claim(&mut self, worker: &ProcessId, slot: usize, turn: &Turn, sent_at: LeaseInstant) -> (Option<Claim>, More, Option<JobId>) {
         let want = turn.want.min(CLAIM_MAX);
         let mut taking = Taking {
             token: OwnerToken::new(worker, slot as u32, self.last_claim + 1),
@@ -44,15 +46,17 @@ impl State {
             full: false,
             deferred: Vec::new(),
             alone: false,
+            put_off: None,
             passed: Vec::new(),
         };
-        for queue in turn.queues.iter().filter(|_| want > 0) {
-            for priority in [Priority::High, Priority::Normal, Priority::Low] {
-                let left = want - taking.jobs.len();
-                if left > 0 && !taking.alone && !self.paused.contains(queue) {
-                    self.claim_from(&(queue.clone(), priority), left, turn, &mut taking);
+        match turn.suspects {
+            Suspects::Only(id) => {
+                if let Some(list) = self.list_of_lone(id, turn).filter(|_| want > 0) {
+                    self.queues.entry(list.clone()).or_default().push_front(id);
+                    self.claim_from(&list, 1, turn, &mut taking);
                 }
             }
+            _ => self.claim_in_order(want, turn, &mut taking),
         }
         let passed = std::mem::take(&mut taking.passed);
         // What that brings to the head of a list already read is left for the next turn.
@@ -60,14 +64,38 @@ impl State {
         for key in passed {
             self.hand_over(&key);
         }
-        let more = match (want, taking.alone, taking.full, taking.deferred.is_empty()) {
+        let more = match (
+            want,
+            taking.alone || matches!(turn.suspects, Suspects::Only(_)),
+            taking.full,
+            taking.deferred.is_empty(),
+        ) {
             (0, ..) | (_, true, ..) => More::Unknown,
             (_, _, true, _) => More::Yes,
             (_, _, _, false) => More::OnlySuspects,
             (_, _, _, true) => More::No,
         };
         self.put_marks_back(turn, &taking.deferred);
-        (self.write_claim(taking, turn, sent_at), more)
+        let put_off = taking.put_off;
+        (self.write_claim(taking, turn, sent_at), more, put_off)
+    }
+
+    fn claim_in_order(&mut self, want: usize, turn: &Turn, taking: &mut Taking) {
+        for queue in turn.queues.iter().filter(|_| want > 0) {
+            for priority in [Priority::High, Priority::Normal, Priority::Low] {
+                let left = want - taking.jobs.len();
+                if left > 0 && !taking.alone && !self.paused.contains(queue) {
+                    self.claim_from(&(queue.clone(), priority), left, turn, taking);
+                }
+            }
+        }
+    }
+
+    /// The list of the job at its last strike that a worker has emptied itself for, if the job is to be had.
+    fn list_of_lone(&self, id: JobId, turn: &Turn) -> Option<List> {
+        let tries = self.tries.get(&id)?;
+        let lone = self.is_ready(id) && tries.suspect && self.at_last_strike(id, tries.strikes) && !self.is_paused(id);
+        self.list_of(id).filter(|list| lone && turn.queues.contains(&list.0))
     }
 
     /// Looks at the first `count` entries of a list, and at no others.
@@ -84,6 +112,9 @@ impl State {
                 only_suspects = false;
             } else if self.must_defer(id, taking) {
                 taking.deferred.push(id);
+                if taking.put_off.is_none() && self.at_last_strike(id, self.tries_of(id).strikes) {
+                    taking.put_off = Some(id);
+                }
                 self.queues.entry(list.clone()).or_default().push_back(id);
             } else {
                 only_suspects = false;
@@ -107,7 +138,7 @@ impl State {
         match taking.suspects {
             Suspects::None => true,
             Suspects::One => another || self.at_last_strike(id, tries.strikes),
-            Suspects::OneAlone => another || (self.at_last_strike(id, tries.strikes) && !taking.jobs.is_empty()),
+            Suspects::OneAlone | Suspects::Only(_) => another || (self.at_last_strike(id, tries.strikes) && !taking.jobs.is_empty()),
         }
     }
 

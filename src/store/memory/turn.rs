@@ -35,8 +35,13 @@ impl State {
         if self.now >= self.last_look + LOOK || self.last_look > self.now {
             self.look(turn.log);
         }
-        let (claim, more) = self.claim(worker, slot, &turn, sent_at);
-        TurnReply { settled, claim, more }
+        let (claim, more, put_off) = self.claim(worker, slot, &turn, sent_at);
+        TurnReply {
+            settled,
+            claim,
+            more,
+            put_off,
+        }
     }
 
     /// Drops the row of a claim whose every attempt was answered for. One that still owns a job lapses instead.

@@ -83,12 +83,12 @@ impl Name {
     fn parts(self) -> &'static [&'static str] {
         match self {
             Name::Turn => {
-                lua!["lazy_open" "formats" "tries" "ends" "back" "free" "reap" "sweep" "look" "lazy_close" "settle" "claim" "replay" "turn"]
+                lua!["lazy_open" "formats" "tries" "ends" "back" "free" "reap" "sweep" "look" "lone" "lazy_close" "settle" "claim" "replay" "turn"]
             }
             Name::Enqueue => lua!["enqueue_plain" "formats" "enqueue"],
             Name::Renew => lua!["formats" "tries" "ends" "back" "free" "renew"],
             Name::Surrender => {
-                lua!["lazy_open" "formats" "tries" "ends" "back" "free" "reap" "sweep" "look" "lazy_close" "settle" "surrender"]
+                lua!["lazy_open" "formats" "tries" "ends" "back" "free" "reap" "sweep" "look" "lone" "lazy_close" "settle" "surrender"]
             }
             Name::Cancel => lua!["formats" "tries" "ends" "free" "leave" "cancel"],
             Name::Delete => lua!["formats" "tries" "ends" "free" "leave" "delete"],

@@ -52,6 +52,7 @@ impl RedisStore {
                         settled: Vec::new(),
                         claim: None,
                         more: More::Unknown,
+                        put_off: None,
                     });
                 }
                 Answer::LaneLost => {
@@ -129,11 +130,13 @@ impl RedisStore {
             }
         };
         let settled = (0..turn.settles.len()).map(answer).collect();
+        let put_off = put_off(&notes);
         if ids.is_empty() {
             return Ok(TurnReply {
                 settled,
                 claim: None,
                 more,
+                put_off,
             });
         }
         let values = parts.collect::<Result<Vec<_>, _>>()?;
@@ -165,7 +168,12 @@ impl RedisStore {
             jobs.push(job);
         }
         let claim = (!jobs.is_empty()).then_some(Claim { token, sent_at, jobs });
-        Ok(TurnReply { settled, claim, more })
+        Ok(TurnReply {
+            settled,
+            claim,
+            more,
+            put_off,
+        })
     }
 
     /// Reads the bodies that stand apart, in one trip. Those that cannot be had are handed on as missing: the worker buries or returns them.
@@ -259,11 +267,12 @@ fn arguments(worker: &ProcessId, lane: Lane, token: &OwnerToken, turn: &Turn) ->
         .int(millis(lock_ttl(turn.lease)));
     a.push(joined(turn.queues.iter().map(|q| q.as_str())))
         .push(joined(turn.took.iter().map(|q| q.as_str())));
-    a.push(match turn.suspects {
-        Suspects::None => "0",
-        Suspects::One => "1",
-        Suspects::OneAlone => "2",
-    });
+    match turn.suspects {
+        Suspects::None => a.push("0"),
+        Suspects::One => a.push("1"),
+        Suspects::OneAlone => a.push("2"),
+        Suspects::Only(id) => a.push(id.to_string()),
+    };
     a.push(blob).int(if turn.log { ATTEMPTS_KEPT } else { 0 }).int(c as u64);
     let shape = SettleShape::of(&turn.settles);
     a.push(shape.codes)
@@ -417,6 +426,12 @@ pub(super) fn push_settles(a: &mut Arguments, settles: &[Settle], locks: Settled
             }
         }
     }
+}
+
+/// The note of the claim as a whole: which job it put off.
+fn put_off(notes: &[u8]) -> Option<JobId> {
+    let id = notes.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"0 P "))?;
+    JobId::decode(id)
 }
 
 /// What the claim says of single jobs, by index.

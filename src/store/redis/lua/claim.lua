@@ -1,9 +1,9 @@
 -- Purpose: take ready jobs: candidates are read and judged first, then written; a list is trimmed last. Fragment.
 -- KEYS: -
 -- ARGV: as parameters, see turn.lua
--- Returns: claim(want,queues,side,handed,ms,us,last,token,lease,ttl,suspects,out) -> number claimed, their ids in one string, notes in one string,
+-- Returns: claim(want,queues,side,handed,ms,us,last,token,lease,ttl,suspects,out,only) -> number claimed, their ids in one string, notes in one string,
 --   fence, more ('0' no, '1' yes, '2' not looked, '3' only suspects); their values are put into `out` from 5 on. A note
---   is `index kind value` a line: W waited ms, B busy key, G gave up after ms, F foreign key, X expired, T tries, A alone.
+--   is `index kind value` a line: W waited ms, B busy key, G gave up after ms, F foreign key, X expired, T tries, A alone; index 0: P id, put off at its last strike.
 -- Cost: a list: LRANGE, HMGET jobs, HMGET owners, EXISTS of its locks, LTRIM; a claim: ZADD, HSET, HSET; a lock: HSET, PEXPIRE.
 -- Most jobs have no past and at most one lock, that nobody waits for: they take a short way, where a table write or a string less a job can be seen.
 -- Called by: turn
@@ -21,7 +21,7 @@ local function has_turn(id,ls)
   return false
 end
 local TWO_DIGITS='00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899'
-local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,out)
+local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,out,only)
   local ids,notes,own,k={},{},{},0
   local seen,got={},nil                                  -- got: ids claimed here, once somebody has to ask
   local lock_keys,lock_of,nl={},{},0
@@ -40,6 +40,7 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,ou
     for i=1,nl do lock_of[i]=to[lock_of[i]] end
     k=j
   end
+  local put_off                                         -- the first at its last strike that was sent to the tail
   local alone,suspect_taken,full,unlooked,judged,skipped=false,false,false,false,0,0
   for _,queue in ipairs(queues) do
     if alone then unlooked=true; break end
@@ -49,7 +50,7 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,ou
       if want<=0 or alone then break end
       local list=P..'queue:'..queue..':'..prio
       local hl=handed[list]
-      if prio==1 or side or hl then
+      if (prio==1 or side or hl) and (not only or only==list) then
       local hn=hl and math.min(#hl,want) or 0
       local cand=hn<want and call('LRANGE',list,'0',int(want-hn-1)) or {}
       local cn=#cand
@@ -127,6 +128,7 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,ou
             lastly=t.strikes+1>=tonumber(limit or '1')
             if suspects=='0' or suspect_taken or (lastly and (suspects~='2' or k>0)) then
               take=false; skipped=skipped+1; got[id]=true
+              if lastly and not put_off then put_off=id end
               if not hand then tails[#tails+1]={list,cand[i-hn],queue,true} end   -- a handed one becomes next below
             else mark=lastly and 'A' or 'S' end
           end
@@ -260,5 +262,6 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,ou
   elseif skipped>0 and (not full or (k==0 and skipped==judged)) then more='3'
   elseif full or #tails>skipped or #passed>0 then more='1'
   elseif unlooked then more='2' end
+  if put_off then said=said..'0 P '..put_off..'\n' end
   return k,all,said,fence,more
 end

@@ -1,7 +1,7 @@
 -- Purpose: a worker's turn: settle what ended, free its locks, look when the fleet's last look is old, claim.
 -- KEYS: 1 prefix
 -- ARGV: 1 lane field 2 number 3 "<number-1>|" 4 resend (0/1) 5 token 6 want 7 lease+grace ms 8 lock ttl ms 9 queues, by `,` 10 queues whose mark
---   it took 11 suspects it may claim (0 none, 1 one, 2 one alone) 12 attempts blob or '' 13 attempts kept, 0 for no log 14 c 15 a letter a verdict, '' when all
+--   it took 11 suspects it may claim (0 none, 1 one, 2 one alone, or the id of the only job it may claim) 12 attempts blob or '' 13 attempts kept, 0 for no log 14 c 15 a letter a verdict, '' when all
 --   are done 16 runs "token=count," in the order of the settles 17 locks (0 none, 1 at most one a job, 2 several) 18 nested holds "index=token=key\n" 19 uniques "index=key\n"
 --   20 counts "name=n," 21 finished claims, by `,` 22 a look is wanted (0/1); then ids[c], lock specs[c] unless 17 is 0, an extra for each verdict not done
 -- Returns: {"fence|more|ms|replay", accept bits ('' = all), ids in one string, notes, values...}; {"STALE"}, {"LANE_LOST"}, {"EARLY"}
@@ -109,10 +109,15 @@ if A[15]~='' or bits~='' then                           -- this turn may have pu
   side=true; rare.places=true; rare.tries=true
 end
 side=side or looking
+local suspects,only=A[11],nil
+if #suspects>1 then                                     -- an id: this job, at its last strike, or none
+  only=want>0 and R().lone(suspects,queues) or ''
+  suspects='2'; side=true; rare.tries=true
+end
 local out={'','','',''}
-local k,all,notes,fence,more=claim(looking and not any and 0 or want,queues,side,handed,ms,us,tonumber(st[1] or '0') or 0,A[5],A[7],A[8],A[11],out)
-if want==0 and any then more='1' end
-if looking and not any then more='0' end                -- the look has seen that there is nothing
+local k,all,notes,fence,more=claim(looking and not any and 0 or want,queues,side,handed,ms,us,tonumber(st[1] or '0') or 0,A[5],A[7],A[8],suspects,out,only)
+if only then more='2' elseif want==0 and any then more='1' end
+if looking and not any and not only then more='0' end                -- the look has seen that there is nothing
 if A[10]~='' and more~='0' and more~='3' then
   for queue in string.gmatch(A[10],'[^,]+') do
     local l=P..'queue:'..queue..':'

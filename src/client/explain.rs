@@ -279,12 +279,12 @@ impl fmt::Display for Reason {
                 lease_left,
                 cancel_requested,
             } => {
-                write!(f, "an attempt runs on worker {worker}")?;
+                write!(f, "an attempt has run on worker {worker}")?;
                 for (i, (name, value)) in labels.iter().enumerate() {
                     write!(f, "{}{name} {value}", if i == 0 { " (" } else { ", " })?;
                 }
                 let close = if labels.is_empty() { "" } else { ")" };
-                write!(f, "{close} since {} under claim {token}", Span(*since))?;
+                write!(f, "{close} for {} under claim {token}", Span(*since))?;
                 match lease_left.is_zero() {
                     true => f.write_str("; its lease has passed, the next look takes it back")?,
                     false => write!(f, "; its lease lasts {} more unless it is renewed", Span(*lease_left))?,

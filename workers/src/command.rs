@@ -1,6 +1,11 @@
 //! The commands, one a file: each has its `Options` and a `run` that says [`Answer`] or [`Failure`].
 
+mod attempts;
+mod explain;
+mod jobs;
 mod queues;
+mod tasks;
+mod workers;
 
 use clap::Subcommand;
 use linchpin::TaskList;
@@ -11,8 +16,18 @@ use crate::failure::{Answer, Failure};
 /// What can be done.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Pauses and resumes queues.
+    /// Lists and shows jobs; cancels, retries and deletes them.
+    Jobs(jobs::Options),
+    /// Explains why a job is not running.
+    Explain(explain::Options),
+    /// Lists, pauses and resumes queues.
     Queues(queues::Options),
+    /// Lists the tasks that workers have registered.
+    Tasks(tasks::Options),
+    /// Lists the workers.
+    Workers(workers::Options),
+    /// Shows the attempts log: every attempt, its lock and how it ended.
+    Attempts(attempts::Options),
     /// Measures a store and this build against the store's own floor.
     Bench(bench::Options),
     /// The enqueueing process of `bench latency`; its orders come on standard input.
@@ -25,7 +40,12 @@ impl Command {
     pub async fn run(self, tasks: TaskList) -> Result<Answer, Failure> {
         let _ = tasks;
         match self {
+            Self::Jobs(options) => jobs::run(options).await,
+            Self::Explain(options) => explain::run(options).await,
             Self::Queues(options) => queues::run(options).await,
+            Self::Tasks(options) => tasks::run(options).await,
+            Self::Workers(options) => workers::run(options).await,
+            Self::Attempts(options) => attempts::run(options).await,
             Self::Bench(options) => bench::run(options).await.map(|()| Answer::Yes),
             Self::BenchProducer => bench::produce().await.map(|()| Answer::Yes),
         }

@@ -18,8 +18,10 @@
 mod bench;
 mod command;
 mod failure;
+mod job_id;
 mod output;
 mod session;
+mod words;
 
 use std::process::ExitCode;
 
@@ -40,7 +42,7 @@ struct App {
 
 /// Parses the command line and does what it says, with `tasks` compiled in. Installs a `tracing` subscriber that writes to standard error.
 pub fn main(tasks: TaskList) -> ExitCode {
-    let app = App::parse();
+    let app = App::parse_from(job_id::mark(std::env::args_os()));
     tracing_subscriber::fmt()
         .with_env_filter(
             tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn")),

@@ -26,18 +26,46 @@ impl Output {
             true => serde_json::to_string(value).map_err(|error| Failure::new("write JSON", error))?,
             false => people(value),
         };
-        line(&text)
+        line(&text).map(|_| ())
     }
 }
 
-/// Prints one line (or several). A reader that went away, such as `head`, is no failure.
+impl Output {
+    /// Whether JSON was asked for.
+    pub fn is_json(self) -> bool {
+        self.json
+    }
+
+    /// Prints `value` where JSON was asked for, nothing for people: they were told on standard error.
+    ///
+    /// # Errors
+    /// When standard output cannot be written.
+    pub fn json_only<T: Serialize>(self, value: &T) -> Result<(), Failure> {
+        match self.json {
+            true => self.print(value, |_| String::new()),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Whether somebody reads what is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reader {
+    /// As far as can be known.
+    There,
+    /// It went away, such as `head` does when it has seen enough.
+    Gone,
+}
+
+/// Prints one line (or several). A reader that went away is no failure.
 ///
 /// # Errors
 /// When standard output cannot be written.
-pub fn line(text: &str) -> Result<(), Failure> {
+pub fn line(text: &str) -> Result<Reader, Failure> {
     match writeln!(io::stdout(), "{text}") {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => other.map_err(|error| Failure::new("write to standard output", error)),
+        Ok(()) => Ok(Reader::There),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Reader::Gone),
+        Err(error) => Err(Failure::new("write to standard output", error)),
     }
 }
 
@@ -50,6 +78,9 @@ pub fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>, empty
         .set_header(header);
     for row in rows {
         table.add_row(row);
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
     }
     if table.is_empty() {
         return empty.to_owned();

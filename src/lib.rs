@@ -14,6 +14,7 @@ pub mod limits;
 pub mod names;
 pub mod registry;
 pub mod retry;
+pub mod schedule;
 pub mod store;
 pub mod task;
 pub mod task_list;
@@ -36,7 +37,7 @@ pub use task_list::TaskList;
 pub use worker::{Summary, Worker};
 
 #[cfg(feature = "macros")]
-pub use linchpin_macros::{Job, task};
+pub use linchpin_macros::{Job, cron, task};
 
 /// The code in README.md compiles and runs.
 #[cfg(all(doctest, feature = "macros"))]

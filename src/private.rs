@@ -16,6 +16,7 @@ pub use serde::{self, Deserialize, Serialize};
 pub use crate::attempt::{Attempt, Data, DataMap, DataNeed};
 pub use crate::job::{Job, JobSpec};
 pub use crate::retry::Backoff;
+use crate::schedule::Cron;
 pub use crate::store::new_job::{OnBusy, Priority};
 pub use crate::task::{Task, TaskError, TaskResult, TaskSpec};
 
@@ -203,5 +204,16 @@ mod tests {
         let hours = |hours: u64| Duration::from_secs(3600 * hours);
         assert_eq!(backoff(hours(2)).cap, hours(2));
         assert_eq!(backoff(Duration::from_secs(1)).cap, Backoff::DEFAULT.cap);
+    }
+}
+
+/// A line that `cron!` has checked.
+///
+/// # Panics
+/// Where a macro of another release read another dialect; the crates' versions are pinned to each other.
+pub fn cron(line: &str) -> Cron {
+    match Cron::parse(line) {
+        Ok(cron) => cron,
+        Err(error) => panic!("cron!({line:?}) was checked by another release: {error}"),
     }
 }

@@ -1,5 +1,6 @@
-//! The macros of Linchpin: [`task`] and [`derive@Job`]. Use them through the crate `linchpin`.
+//! The macros of Linchpin: [`task`], [`derive@Job`] and [`cron!`]. Use them through the crate `linchpin`.
 
+mod cron;
 mod derive;
 mod duration;
 mod entries;
@@ -154,4 +155,21 @@ pub fn task(options: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_derive(Job, attributes(job, serde))]
 pub fn derive_job(item: TokenStream) -> TokenStream {
     derive::expand(item.into()).into()
+}
+
+/// Makes a `Cron` of a literal that is checked while compiling, with the same parser that reads other lines when they come.
+///
+/// ```
+/// let nightly = linchpin::cron!("30 2 * * mon-fri");
+/// assert_eq!(nightly.words(), "at 02:30 on Monday to Friday");
+/// ```
+///
+/// A mistake does not compile; the message names the field, the column, the reason and what to write:
+///
+/// ```compile_fail
+/// let night = linchpin::cron!("0 22-4 * * *"); // hour, column 3: the range `22-4` runs backwards: write `22-23,0-4`
+/// ```
+#[proc_macro]
+pub fn cron(line: TokenStream) -> TokenStream {
+    cron::expand(line.into()).into()
 }

@@ -4,28 +4,38 @@ use std::fmt;
 
 use crate::{Expression, Field, MonthDay, Values, WeekDay};
 
-impl fmt::Display for Expression {
-    /// Writes the canonical line: numbers for names, 0 for Sunday, values in order, seconds and years only where they choose.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Expression {
+    /// A field in its canonical form: `0-4,9`, `*/15`, `L`.
+    pub fn field_text(&self, field: Field) -> String {
+        let Some(values) = self.values(field) else {
+            return self.to_string();
+        };
+        let mut items = items(values);
+        match field {
+            Field::DayOfMonth => items.extend(self.day_of_month.special.iter().map(MonthDay::to_string)),
+            Field::DayOfWeek => items.extend(self.day_of_week.special.iter().map(WeekDay::to_string)),
+            _ => {}
+        }
+        items.join(",")
+    }
+
+    /// The fields that the canonical line has: seconds and years only where they choose.
+    pub fn fields(&self) -> Vec<Field> {
         let years = !self.year.is_full() || !self.year.starts_with_star();
         let seconds = years || self.second.starts_with_star() || self.second.single() != Some(0);
-        let mut fields: Vec<String> = Vec::new();
-        for field in Field::ALL {
-            let shown = match field {
-                Field::Second => seconds,
-                Field::Year => years,
-                _ => true,
-            };
-            if let Some(values) = self.values(field).filter(|_| shown) {
-                let mut items = items(values);
-                match field {
-                    Field::DayOfMonth => items.extend(self.day_of_month.special.iter().map(MonthDay::to_string)),
-                    Field::DayOfWeek => items.extend(self.day_of_week.special.iter().map(WeekDay::to_string)),
-                    _ => {}
-                }
-                fields.push(items.join(","));
-            }
-        }
+        let shown = |field: &Field| match field {
+            Field::Second => seconds,
+            Field::Year => years,
+            _ => true,
+        };
+        Field::ALL.into_iter().filter(shown).collect()
+    }
+}
+
+impl fmt::Display for Expression {
+    /// Writes the canonical line: numbers for names, 0 for Sunday, values in order.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fields: Vec<String> = self.fields().into_iter().map(|field| self.field_text(field)).collect();
         f.write_str(&fields.join(" "))
     }
 }

@@ -42,7 +42,7 @@ impl Expression {
             found.push(Warning {
                 field: Field::DayOfWeek,
                 text:
-                    "a day counts when either the day of month or the day of week matches; write `*` in one of them to choose by the other"
+                    "a day counts when either the day of month or the day of week matches; write `*` in one to choose by the other, or `5#2` for the second Friday"
                         .to_owned(),
             });
         }

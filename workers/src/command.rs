@@ -1,6 +1,7 @@
 //! The commands, one a file: each has its `Options` and a `run` that says [`Answer`] or [`Failure`].
 
 mod attempts;
+mod cron;
 mod explain;
 mod jobs;
 mod queues;
@@ -28,6 +29,8 @@ pub enum Command {
     Workers(workers::Options),
     /// Shows the attempts log: every attempt, its lock and how it ended.
     Attempts(attempts::Options),
+    /// Explains schedules; needs no store.
+    Cron(cron::Options),
     /// Measures a store and this build against the store's own floor.
     Bench(bench::Options),
     /// The enqueueing process of `bench latency`; its orders come on standard input.
@@ -46,6 +49,7 @@ impl Command {
             Self::Tasks(options) => tasks::run(options).await,
             Self::Workers(options) => workers::run(options).await,
             Self::Attempts(options) => attempts::run(options).await,
+            Self::Cron(options) => cron::run(options),
             Self::Bench(options) => bench::run(options).await.map(|()| Answer::Yes),
             Self::BenchProducer => bench::produce().await.map(|()| Answer::Yes),
         }

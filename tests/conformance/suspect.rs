@@ -84,6 +84,25 @@ async fn a_suspect_put_off_at_its_last_strike_is_named_and_may_be_asked_for_by_i
     assert!(worker.turn(only()).await.0.is_empty(), "it is gone");
 }
 
+async fn a_suspect_asked_for_by_itself_that_parks_brings_nobody_else(bench: &Bench) {
+    let lone = at_its_last_strike(bench, job().lock("k").crash_limit(3)).await;
+    let blocker = bench.put(job().priority(Priority::High).lock("k")).await;
+    let worker = bench.worker();
+    let holder = worker.claim(1).await.remove(0);
+    assert_eq!(holder.id, blocker);
+    let other = bench.put(job()).await;
+    let turn = Turn {
+        suspects: Suspects::Only(lone),
+        ..wants(2, &["q"])
+    };
+    assert!(worker.turn(turn).await.0.is_empty());
+    assert_eq!(
+        (bench.state(lone).await, bench.state(other).await),
+        ("parked:k".into(), "ready".into())
+    );
+    worker.done(&holder).await;
+}
+
 async fn a_list_of_suspects_only_does_not_say_that_there_is_more(bench: &Bench) {
     for _ in 0..4 {
         bench.put(job()).await;
@@ -242,6 +261,7 @@ async fn a_worker_that_comes_back_takes_back_its_own_strike_and_no_other(bench: 
 on_every_engine!(
     suspects_go_to_the_tail_of_a_turn_that_may_not_take_them,
     a_suspect_put_off_at_its_last_strike_is_named_and_may_be_asked_for_by_itself,
+    a_suspect_asked_for_by_itself_that_parks_brings_nobody_else,
     a_list_of_suspects_only_does_not_say_that_there_is_more,
     a_claim_takes_one_suspect_at_most,
     the_first_crash_gives_no_strike_and_the_next_ones_do,

@@ -112,7 +112,7 @@ side=side or looking
 local suspects,only=A[11],nil
 if #suspects>1 then                                     -- an id: this job, at its last strike, or none
   only=want>0 and R().lone(suspects,queues) or ''
-  suspects='2'; side=true; rare.tries=true
+  want=math.min(want,1); suspects='2'; side=true; rare.tries=true
 end
 local out={'','','',''}
 local k,all,notes,fence,more=claim(looking and not any and 0 or want,queues,side,handed,ms,us,tonumber(st[1] or '0') or 0,A[5],A[7],A[8],suspects,out,only)

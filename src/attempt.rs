@@ -115,7 +115,8 @@ impl Attempt {
     }
 
     /// Takes a lock for this attempt, besides those of its task: re-enters it when the attempt holds it, takes it when it is
-    /// free. It is renewed with the attempt; dropping the guard keeps it until the attempt is settled, releasing frees it.
+    /// free. It is renewed with the attempt; dropping the guard keeps it until the attempt is settled, releasing frees it. What
+    /// became of it is in the attempt's record in the log.
     ///
     /// # Errors
     /// [`Error::Busy`] when somebody else holds it or waits for it; [`Error::Lost`] when the attempt is not valid any more;

@@ -34,6 +34,8 @@ pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(25);
 pub const LOOK: Duration = Duration::from_millis(500);
 /// How long after the end of a sweep the next one begins.
 pub const SWEEP: Duration = Duration::from_secs(600);
+/// How long a free lock whose waiters were all in paused queues is left alone by the looks.
+pub const PAUSED_CHECK: Duration = Duration::from_millis(500);
 /// How long a freed lock is kept for the job whose turn it is.
 pub const NEXT_KEPT: Duration = Duration::from_secs(2);
 /// How long a turn or an enqueue is resent before its outcome counts as unknown.
@@ -62,6 +64,8 @@ pub const PAYLOAD_MAX_BYTES: usize = 64 << 10;
 pub const PAYLOAD_MAX_DEPTH: usize = 100;
 /// Bytes of a stored error; longer ones are cut.
 pub const ERROR_MAX_BYTES: usize = 4 << 10;
+/// Nested locks and their outcomes that the record of an attempt lists; more are counted.
+pub const NESTED_RECORDED: usize = 16;
 /// Errors kept per job, the newest last.
 pub const ERRORS_KEPT: usize = 3;
 /// Bytes of a lock key or unique key.

@@ -89,6 +89,8 @@ impl Bench {
             ran_ms: 0,
             outcome: Outcome::Done,
             error: String::new(),
+            nested: Vec::new(),
+            nested_omitted: 0,
         };
         let settle = Settle {
             id: job.id,

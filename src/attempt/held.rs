@@ -10,9 +10,10 @@ use std::time::Duration;
 use crate::attempt::{Attempt, Phase};
 use crate::clock::LeaseInstant;
 use crate::error::Error;
-use crate::limits::{lock_ttl, margin};
+use crate::limits::{NESTED_RECORDED, lock_ttl, margin};
 use crate::names::{Fence, LockKey, OwnerToken};
 use crate::store::lease::{AcquireAnswer, ReleaseAnswer};
+use crate::store::settle::{LockWord, NestedRecord};
 
 /// First wait before a release whose outcome is unknown is sent again; it doubles.
 const RELEASE_AGAIN: Duration = Duration::from_millis(50);
@@ -43,6 +44,9 @@ pub(crate) struct Holds {
 struct List {
     closed: bool,
     holds: Vec<Hold>,
+    /// What happened, for the log; bounded.
+    record: Vec<NestedRecord>,
+    omitted: u32,
 }
 
 struct Hold {
@@ -87,6 +91,28 @@ impl Holds {
         let mut list = self.list();
         list.closed = true;
         list.holds.drain(..).map(|hold| (hold.key, hold.token)).collect()
+    }
+
+    /// Notes what became of a lock.
+    fn note(&self, key: &LockKey, lock: LockWord) {
+        let mut list = self.list();
+        let full = list.record.len() >= NESTED_RECORDED;
+        let known = list.record.iter_mut().find(|row| row.lock == lock && row.key == key.as_str());
+        match known {
+            Some(row) => row.times = row.times.saturating_add(1),
+            None if !full => list.record.push(NestedRecord {
+                key: key.as_str().to_owned(),
+                lock,
+                times: 1,
+            }),
+            None => list.omitted = list.omitted.saturating_add(1),
+        }
+    }
+
+    /// What was noted, and how much more there was.
+    pub(super) fn recorded(&self) -> (Vec<NestedRecord>, u32) {
+        let list = self.list();
+        (list.record.clone(), list.omitted)
     }
 
     /// Enters a hold of this key again; `None` when there is none.
@@ -134,19 +160,33 @@ pub(super) async fn take(attempt: &Attempt, key: LockKey) -> Result<HeldLock, Er
     {
         return Err(lost(&key));
     }
+    let holds = state.holds_or_new();
     if state.locks().contains(&key) {
+        holds.note(&key, LockWord::Reentered);
         return Ok(HeldLock::new(attempt, key, attempt.fence(), false));
     }
-    let holds = state.holds_or_new();
     let _gate = holds.gate.lock().await;
-    if let Some(entered) = holds.enter(&key) {
-        let fence = entered.map_err(|()| lost(&key))?;
-        return Ok(HeldLock::new(attempt, key, fence, true));
-    }
-    acquire(attempt, &key).await?;
-    match holds.enter(&key) {
-        Some(Ok(fence)) => Ok(HeldLock::new(attempt, key, fence, true)),
-        Some(Err(())) | None => Err(lost(&key)),
+    let (entered, word) = match holds.enter(&key) {
+        Some(entered) => (Some(entered), LockWord::Reentered),
+        None => {
+            if let Err(error) = acquire(attempt, &key).await {
+                if matches!(error, Error::Busy { .. }) {
+                    holds.note(&key, LockWord::Busy);
+                }
+                return Err(error);
+            }
+            (holds.enter(&key), LockWord::Acquired)
+        }
+    };
+    match entered {
+        Some(Ok(fence)) => {
+            holds.note(&key, word);
+            Ok(HeldLock::new(attempt, key, fence, true))
+        }
+        Some(Err(())) | None => {
+            holds.note(&key, LockWord::Lost);
+            Err(lost(&key))
+        }
     }
 }
 
@@ -203,6 +243,13 @@ fn adopt(attempt: &Attempt, key: &LockKey, token: OwnerToken, fence: Fence, sent
     true
 }
 
+fn word_of(answer: ReleaseAnswer) -> LockWord {
+    match answer {
+        ReleaseAnswer::Released => LockWord::Released,
+        ReleaseAnswer::NotHeld => LockWord::Lost,
+    }
+}
+
 impl HeldLock {
     fn new(attempt: &Attempt, key: LockKey, fence: Fence, nested: bool) -> Self {
         Self {
@@ -243,12 +290,18 @@ impl HeldLock {
             return Ok(());
         };
         let Some(store) = attempt.shop().store.clone() else {
+            holds.note(&hold.key, LockWord::Released);
             return Ok(());
         };
+        let of = attempt.clone();
         let releasing = tokio::spawn(async move {
             let mut wait = RELEASE_AGAIN;
             loop {
-                match store.release(&hold.key, &hold.token).await {
+                let answer = store.release(&hold.key, &hold.token).await;
+                if let (Ok(answer), Some(holds)) = (&answer, of.state().holds()) {
+                    holds.note(&hold.key, word_of(*answer));
+                }
+                match answer {
                     Ok(ReleaseAnswer::Released) => return Ok(()),
                     Ok(ReleaseAnswer::NotHeld) => return Err(lost(&hold.key)),
                     Err(error) if hold.valid_until.remaining() < wait => return Err(error),

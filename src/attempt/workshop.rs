@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
+use crate::attempt::held::Holds;
 use crate::attempt::{Claimed, DataMap};
 use crate::limits::{LEASE_MAX, MISMATCH_WINDOW};
 use crate::names::{JobId, LockKey, OwnerToken, ProcessId};
@@ -120,6 +121,7 @@ impl Ending {
     pub(crate) fn settle(&self, claim: &Claimed, index: usize) -> Settle {
         let state = claim.attempt(index);
         let envelope = state.job.envelope.as_ref().ok();
+        let (nested, nested_omitted) = state.holds().map(Holds::recorded).unwrap_or_default();
         Settle {
             id: state.job.id,
             token: claim.token().clone(),
@@ -139,6 +141,8 @@ impl Ending {
                 ran_ms: self.ran.as_millis() as u64,
                 outcome: self.outcome,
                 error: self.error.clone(),
+                nested,
+                nested_omitted,
             },
         }
     }

@@ -129,6 +129,25 @@ pub struct AttemptRecord {
     pub outcome: Outcome,
     /// The error, cut.
     pub error: String,
+    /// What became of the locks that its handler took or tried to take, in the order it first happened; at most
+    /// [`NESTED_RECORDED`](crate::limits::NESTED_RECORDED) of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nested: Vec<NestedRecord>,
+    /// How many outcomes of nested locks are not listed.
+    #[serde(default)]
+    pub nested_omitted: u32,
+}
+
+/// One outcome of one lock inside an attempt. A lock that the attempt still held at its end is freed by its settle, without a
+/// word here.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct NestedRecord {
+    /// The lock's key.
+    pub key: String,
+    /// What happened.
+    pub lock: LockWord,
+    /// How often.
+    pub times: u32,
 }
 
 /// A task's name in the log: text, since it may be unknown here.
@@ -157,6 +176,10 @@ pub enum LockWord {
     Busy,
     /// It was held for the whole `wait_timeout`.
     GaveUp,
+    /// It was the attempt's and was not any more; of nested locks only.
+    Lost,
+    /// The handler freed it before the attempt's end; of nested locks only.
+    Released,
 }
 
 impl LockWord {
@@ -169,6 +192,8 @@ impl LockWord {
             LockWord::Waited => "waited",
             LockWord::Busy => "busy",
             LockWord::GaveUp => "gave_up",
+            LockWord::Lost => "lost",
+            LockWord::Released => "released",
         }
     }
 }

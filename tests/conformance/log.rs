@@ -2,7 +2,7 @@
 
 use linchpin::limits::ATTEMPTS_KEPT;
 use linchpin::names::JobId;
-use linchpin::store::settle::{Outcome, Settle, SettleAnswer, Verdict};
+use linchpin::store::settle::{LockWord, NestedRecord, Outcome, Settle, SettleAnswer, Verdict};
 use linchpin::store::turn::Turn;
 
 use super::bench::Bench;
@@ -15,7 +15,13 @@ async fn every_settle_is_logged_as_it_was_sent_in_order(bench: &Bench) {
     bench.put(job().lock("k")).await;
     bench.put(job().lock("l")).await;
     let held = worker.claim(2).await;
-    let settles = vec![held[0].settle(Verdict::Done), held[1].settle(Verdict::Return)];
+    let mut settles = vec![held[0].settle(Verdict::Done), held[1].settle(Verdict::Return)];
+    settles[0].record.nested = vec![NestedRecord {
+        key: "shelf, 3".into(),
+        lock: LockWord::Released,
+        times: 2,
+    }];
+    settles[0].record.nested_omitted = 7;
     let records: Vec<_> = settles.iter().map(|settle| settle.record.clone()).collect();
     let turn = Turn { settles, ..wants(0, &[]) };
     worker.turn(turn).await;

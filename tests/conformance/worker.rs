@@ -73,6 +73,8 @@ impl Held {
                 ran_ms: 1,
                 outcome,
                 error: String::new(),
+                nested: Vec::new(),
+                nested_omitted: 0,
             },
         }
     }

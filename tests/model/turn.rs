@@ -51,6 +51,8 @@ impl Held {
                 ran_ms: 0,
                 outcome,
                 error: String::new(),
+                nested: Vec::new(),
+                nested_omitted: 0,
             },
         }
     }

@@ -3,6 +3,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use linchpin::attempt::Attempt;
+use linchpin::limits::NESTED_RECORDED;
 use linchpin::names::{LockKey, OwnerToken, ProcessId};
 use linchpin::store::Store;
 use linchpin::store::lease::AcquireAnswer;
@@ -71,6 +72,52 @@ async fn a_released_lock_may_be_taken_again_under_a_new_token() {
     assert_eq!((&settle.verdict, answer), (&Verdict::Done, SettleAnswer::Accepted));
     assert!(is_free(&shop, "shelf").await);
     run.stop().await;
+}
+
+/// Takes more locks, in more ways, than are recorded.
+#[task(lock = "order:{order}")]
+async fn rummage(attempt: Attempt, order: u32) -> TaskResult {
+    attempt.lock(format!("order:{order}")).await?.release().await?;
+    for _ in 0..2 {
+        let shelf = attempt.lock("shelf").await?;
+        attempt.lock("shelf").await?.release().await?;
+        shelf.release().await?;
+    }
+    assert!(attempt.lock("taken").await.is_err());
+    for box_number in 0..NESTED_RECORDED {
+        drop(attempt.lock(format!("box:{box_number}")).await?);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_became_of_nested_locks_is_in_the_log_and_bounded() {
+    let shop = Shop::open();
+    let token = OwnerToken::new(&ProcessId::random(), 1000, 1);
+    let taken = LockKey::new("taken").unwrap();
+    shop.store.acquire(&taken, &token, Duration::from_secs(60)).await.unwrap();
+    let run = Running::start(shop.worker().task::<rummage>());
+    let id = shop.client.enqueue(rummage { order: 1 }).await.unwrap().id();
+    within("its end", shop.client.wait(id)).await.unwrap();
+    run.stop().await;
+    let entries = shop.client.attempts(0, 10).await.unwrap();
+    let record = &entries[0].record;
+    let words: Vec<_> = record
+        .nested
+        .iter()
+        .map(|row| (row.key.as_str(), row.lock.as_str(), row.times))
+        .collect();
+    let told = [
+        ("order:1", "reentered", 1),
+        ("shelf", "acquired", 2),
+        ("shelf", "reentered", 2),
+        ("shelf", "released", 2),
+        ("taken", "busy", 1),
+        ("box:0", "acquired", 1),
+    ];
+    assert_eq!(words[..told.len()], told);
+    assert_eq!(words.len(), NESTED_RECORDED);
+    assert_eq!(record.nested_omitted, 5, "the last boxes");
 }
 
 #[task(lock = "order:{order}")]

@@ -2,7 +2,7 @@
 
 use super::settle::Freed;
 use super::state::{Lock, Next, Place, State, Wait};
-use crate::limits::NEXT_KEPT;
+use crate::limits::{NEXT_KEPT, PAUSED_CHECK};
 use crate::names::{JobId, LockKey, OwnerToken};
 
 impl State {
@@ -48,11 +48,14 @@ impl State {
         if let Some(id) = self.first_waiter(key) {
             self.make_next(key, id);
             self.push_head(id);
+        } else if self.parked.contains_key(key) {
+            self.left_alone.insert(key.clone(), self.now + PAUSED_CHECK);
         }
     }
 
     fn make_next(&mut self, key: &LockKey, id: JobId) {
         self.leave_list(id, key);
+        self.left_alone.remove(key);
         self.places.remove(&id);
         let until = self.now + NEXT_KEPT;
         self.next.insert(key.clone(), Next { job: id, until });
@@ -128,6 +131,7 @@ impl State {
             }
             if list.is_empty() {
                 self.parked.remove(key);
+                self.left_alone.remove(key);
             }
         }
     }

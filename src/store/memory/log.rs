@@ -110,6 +110,8 @@ fn blank(id: JobId, job: &StoredJob, number: u32, outcome: Outcome) -> AttemptRe
         ran_ms: 0,
         outcome,
         error: String::new(),
+        nested: Vec::new(),
+        nested_omitted: 0,
     }
 }
 

@@ -51,6 +51,7 @@ impl State {
         match self.next.get(key) {
             Some(next) if next.until <= self.now => self.pass_over(key, next.job),
             Some(_) => {}
+            None if self.left_alone.get(key).is_some_and(|until| *until > self.now) => {}
             // A lock that ended by its time, or whose waiters were all paused.
             None => self.hand_over(key),
         }

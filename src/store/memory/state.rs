@@ -34,6 +34,8 @@ pub(super) struct State {
     pub tries: HashMap<JobId, TriesRow>,
     pub locks: BTreeMap<LockKey, Lock>,
     pub parked: BTreeMap<LockKey, VecDeque<JobId>>,
+    /// Until when the looks leave a free lock alone, because all who wait for it are in paused queues.
+    pub left_alone: BTreeMap<LockKey, Time>,
     /// The job whose turn it is, until it is claimed.
     pub next: BTreeMap<LockKey, Next>,
     /// Since when a job waits for its locks, through every park and offer until it is claimed.

@@ -1,10 +1,12 @@
 //! The attempts log: a packed entry a turn, its id the running number of its last attempt; what no worker reports stands in lines of text.
 
+use std::borrow::Cow;
+
 use redis::Value;
 use serde::{Deserialize, Serialize};
 
 use crate::names::{Fence, LockKey};
-use crate::store::settle::{AttemptRecord, LockWord, Outcome, Settle};
+use crate::store::settle::{AttemptRecord, LockWord, NestedRecord, Outcome, Settle};
 use crate::store::view::AttemptEntry;
 
 /// A record as packed (postcard); the worker's name stands once in front.
@@ -20,6 +22,8 @@ struct Packed<'a> {
     ran_ms: u64,
     outcome: Outcome,
     error: &'a str,
+    nested: Cow<'a, [NestedRecord]>,
+    nested_omitted: u32,
 }
 
 /// Packs the records of a turn's settles.
@@ -40,6 +44,8 @@ pub(super) fn pack(settles: &[Settle]) -> Vec<u8> {
             ran_ms: record.ran_ms,
             outcome: record.outcome,
             error: &record.error,
+            nested: Cow::Borrowed(&record.nested),
+            nested_omitted: record.nested_omitted,
         };
         // a writer into a growing vector does not fail
         blob = postcard::to_extend(&packed, blob).unwrap_or_default();
@@ -78,6 +84,8 @@ pub(super) fn unpack(last: u64, fields: &[(Vec<u8>, Vec<u8>)]) -> Vec<AttemptEnt
             ran_ms: packed.ran_ms,
             outcome: if lost { Outcome::LeaseLost } else { packed.outcome },
             error: packed.error.to_owned(),
+            nested: packed.nested.into_owned(),
+            nested_omitted: packed.nested_omitted,
         });
     }
     let first = (last + 1).saturating_sub(records.len() as u64);
@@ -119,6 +127,8 @@ fn event(number: u64, line: &[u8]) -> Option<AttemptEntry> {
         } else {
             String::new()
         },
+        nested: Vec::new(),
+        nested_omitted: 0,
     };
     Some(AttemptEntry { number, record })
 }

@@ -37,7 +37,7 @@ impl Client {
     /// The first failure ends it. Doing it again is safe.
     ///
     /// # Redis
-    /// A script for each 200 dead jobs, then one a job, at most 16 at a time.
+    /// A script for each 100 dead jobs, then one a job, at most 16 at a time.
     pub async fn retry_dead(&self, filter: &JobFilter) -> Result<Bulk, Error> {
         let (mut ids, mut cancelled) = (Vec::new(), 0);
         for (id, death) in self.dead(filter).await? {
@@ -66,7 +66,7 @@ impl Client {
     /// The first failure ends it. Doing it again is safe.
     ///
     /// # Redis
-    /// A script for each 200 dead jobs, then one a job, at most 16 at a time.
+    /// A script for each 100 dead jobs, then one a job, at most 16 at a time.
     pub async fn delete_dead(&self, filter: &JobFilter) -> Result<Bulk, Error> {
         let dead = self.dead(filter).await?;
         let each = stream::iter(dead).map(|(id, _)| async move {

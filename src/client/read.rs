@@ -22,7 +22,7 @@ impl Client {
     /// [`Error::Invalid`] when `limit` is not 1 to [`PAGE_MAX`](crate::limits::PAGE_MAX), or the cursor is of a page with another filter.
     ///
     /// # Redis
-    /// A script for each 200 jobs looked at, at most 50 a page. A list of ready jobs without a queue, and one without a state, walks all jobs.
+    /// A script for each 100 jobs looked at, at most 100 a page; one more for each 16 of them whose arguments are over 4 KiB. A list of ready jobs without a queue, and one without a state, walks all jobs.
     ///
     /// # Examples
     /// ```

@@ -12,9 +12,11 @@ use crate::names::{JobId, TaskName};
 use crate::store::page::{Cursor, JobFilter, JobPage, JobRow, Walk, check_limit};
 
 /// Jobs that one script looks at.
-const PIECE: u64 = 200;
+const PIECE: u64 = 100;
 /// Pieces read for one page: with a filter that takes few jobs a page comes back short rather than late.
-const PIECES_MAX: usize = 50;
+const PIECES_MAX: usize = 100;
+/// Bodies that one script reads for their first words: together at most 1 MiB.
+const BODIES_AT_ONCE: usize = 16;
 /// Fields of a job in a piece.
 const FIELDS: usize = 8;
 
@@ -33,8 +35,9 @@ impl RedisStore {
             next: None,
         };
         for _ in 0..PIECES_MAX {
-            let piece = self.piece(&walk, &position).await?;
-            for (at, row) in piece.rows.iter().enumerate().skip(skip) {
+            let mut piece = self.piece(&walk, &position).await?;
+            self.name_tasks(&mut piece.rows).await?;
+            for (at, (row, _)) in piece.rows.iter().enumerate().skip(skip) {
                 if page.jobs.len() == limit {
                     page.next = Some(Cursor::new(&walk, format_args!("{position}.{at}")));
                     return Ok(page);
@@ -60,12 +63,34 @@ impl RedisStore {
         let value = self.patiently(Name::Page, &a, "list jobs").await?;
         Piece::read(value)
     }
+
+    /// Reads the tasks of those whose bodies stand apart.
+    async fn name_tasks(&self, rows: &mut [(JobRow, Apart)]) -> Result<(), Error> {
+        let mut apart: Vec<&mut JobRow> = rows.iter_mut().filter(|(_, apart)| apart.0).map(|(row, _)| row).collect();
+        for some in apart.chunks_mut(BODIES_AT_ONCE) {
+            let mut a = Arguments::default();
+            for row in some.iter() {
+                a.push(row.id.encode());
+            }
+            let value = self.patiently(Name::TaskNames, &a, "list jobs").await?;
+            let names: Vec<String> = redis::from_redis_value(value).map_err(|e| Error::Internal {
+                what: format!("list jobs: {e}"),
+            })?;
+            for (row, name) in some.iter_mut().zip(names) {
+                row.task = TaskName::new(name).ok();
+            }
+        }
+        Ok(())
+    }
 }
 
 struct Piece {
     next: Option<String>,
-    rows: Vec<JobRow>,
+    rows: Vec<(JobRow, Apart)>,
 }
+
+/// Whether a job's body stands apart, so that its task is not known yet.
+struct Apart(bool);
 
 impl Piece {
     fn read(value: Value) -> Result<Self, Error> {
@@ -87,7 +112,7 @@ impl Piece {
     }
 }
 
-fn row(reader: &mut Reader, fields: &[Vec<u8>], now_ms: u64) -> Result<JobRow, Error> {
+fn row(reader: &mut Reader, fields: &[Vec<u8>], now_ms: u64) -> Result<(JobRow, Apart), Error> {
     let [id, header, task, owner, place, tries, cancel, instant] = fields else {
         return Err(Error::Internal {
             what: format!("list jobs: a job of {} fields", fields.len()),
@@ -99,7 +124,8 @@ fn row(reader: &mut Reader, fields: &[Vec<u8>], now_ms: u64) -> Result<JobRow, E
     let header = reader.header(header).ok();
     let task = std::str::from_utf8(task).ok().and_then(|task| TaskName::new(task).ok());
     let (tries, errors) = read_tries(tries, now_ms);
-    Ok(JobRow {
+    let apart = Apart(header.as_ref().is_some_and(|read| read.apart));
+    let row = JobRow {
         id,
         state: state_of(id, [owner, place, cancel, instant], now_ms)?,
         dead_for: dead_for(place, instant, now_ms),
@@ -108,5 +134,6 @@ fn row(reader: &mut Reader, fields: &[Vec<u8>], now_ms: u64) -> Result<JobRow, E
         charged: tries.charged,
         suspect: tries.suspect,
         last_error: errors.into_iter().next_back(),
-    })
+    };
+    Ok((row, apart))
 }

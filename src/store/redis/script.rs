@@ -19,6 +19,7 @@ pub(super) enum Name {
     Pause,
     Census,
     Page,
+    TaskNames,
     Circumstances,
     Queues,
     Workers,
@@ -30,7 +31,7 @@ macro_rules! lua {
 }
 
 impl Name {
-    const ALL: [Name; 20] = [
+    const ALL: [Name; 21] = [
         Name::Turn,
         Name::Enqueue,
         Name::Renew,
@@ -47,6 +48,7 @@ impl Name {
         Name::Pause,
         Name::Census,
         Name::Page,
+        Name::TaskNames,
         Name::Circumstances,
         Name::Queues,
         Name::Workers,
@@ -72,6 +74,7 @@ impl Name {
             Name::Pause => "pause",
             Name::Census => "census",
             Name::Page => "page",
+            Name::TaskNames => "task_names",
             Name::Circumstances => "circumstances",
             Name::Queues => "queues",
             Name::Workers => "workers",
@@ -102,6 +105,7 @@ impl Name {
             Name::Pause => lua!["formats" "pause"],
             Name::Census => lua!["formats" "census"],
             Name::Page => lua!["formats" "instant" "page"],
+            Name::TaskNames => lua!["task_names"],
             Name::Circumstances => lua!["formats" "instant" "circumstances"],
             Name::Queues => lua!["formats" "queues"],
             Name::Workers => lua!["workers"],

@@ -2,11 +2,12 @@
 -- KEYS: 1 prefix
 -- ARGV: 1 walk: s scheduled, d dead, r the ready of a queue, a active, p parked, j all 2 position 3 how many 4 queue (walk r)
 -- Returns: {next position or '', now ms, then for each job: id, header line, task, owner, place, tries, cancel mark, instant}
--- Cost: 7 commands, one more for each job that is scheduled, dead or has its body apart; O(how many)
+-- The task is '' where the body stands apart: task_names.lua reads those, in smaller pieces, for a body may be long.
+-- Cost: 6 or 7 commands, one more for each job that is scheduled or dead; O(how many)
 -- Called by: RedisStore::jobs
 local walk,position,count=A[1],A[2],tonumber(A[3])
 local ms=now()
-local ids,seen,following={},{},''
+local ids,seen,following,known={},{},'',{}
 local function add(id)
   if #id==L and not seen[id] then seen[id]=true; ids[#ids+1]=id end
 end
@@ -36,23 +37,23 @@ else
   if walk=='a' then source=OWN elseif walk=='p' then source=PLACES end
   local piece=call('HSCAN',source,position,'COUNT',int(count))
   for i=1,#piece[2],2 do
+    if walk=='j' then known[piece[2][i]]=piece[2][i+1] end
     if walk~='p' or sub(piece[2][i+1],1,1)=='p' then add(piece[2][i]) end
   end
   if piece[1]~='0' then following=piece[1] end
 end
 local out={following,int(ms)}
 if #ids==0 then return out end
-local values,owners,places=call('HMGET',JOBS,unpack(ids)),call('HMGET',OWN,unpack(ids)),call('HMGET',PLACES,unpack(ids))
+local owners,places=call('HMGET',OWN,unpack(ids)),call('HMGET',PLACES,unpack(ids))
+local values=walk~='j' and call('HMGET',JOBS,unpack(ids))
 local tries,marks=call('HMGET',TRIES,unpack(ids)),call('HMGET',CANCELS,unpack(ids))
 for i,id in ipairs(ids) do
-  local value=values[i]
+  local value=known[id] or values and values[i]
   if value and not (walk=='r' and (owners[i] or places[i])) then
-    local task=match(value,'\n([^|\n]*)') or ''
-    if task=='' then task=match(call('HGET',BODIES,id) or '','^[^|\n]*') end
     local n=#out
     out[n+1]=id
     out[n+2]=match(value,'^[^\n]*\n?')
-    out[n+3]=task
+    out[n+3]=match(value,'\n([^|\n]*)') or ''
     out[n+4]=owners[i] or ''
     out[n+5]=places[i] or ''
     out[n+6]=tries[i] or ''

@@ -37,7 +37,7 @@ use section::Section;
 
 pub use problem::{Problem, Problems};
 pub use section::{Origin, Setting};
-pub use tasks::{ArgKind, CommandTask, TaskConfig, TaskOverrides};
+pub use tasks::{CommandTask, TaskConfig, TaskOverrides};
 
 /// What begins the name of an environment variable that sets a key; sections and keys follow, each behind `__`.
 pub const ENVIRONMENT_PREFIX: &str = "LINCHPIN__";

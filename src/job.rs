@@ -26,8 +26,8 @@ pub trait Job: Serialize + Send + 'static {
 pub struct JobSpec {
     /// The task's name.
     pub name: &'static str,
-    /// Names of the arguments.
-    pub fields: &'static [&'static str],
+    /// The arguments.
+    pub fields: &'static [Field],
     /// Queue. Default `default`.
     pub queue: &'static str,
     /// Priority within the queue. Default normal.
@@ -50,7 +50,7 @@ pub struct JobSpec {
 
 impl JobSpec {
     /// Every setting at its default.
-    pub const fn new(name: &'static str, fields: &'static [&'static str]) -> Self {
+    pub const fn new(name: &'static str, fields: &'static [Field]) -> Self {
         Self {
             name,
             fields,
@@ -64,6 +64,94 @@ impl JobSpec {
             expires_in: None,
             crash_limit: CRASH_LIMIT,
         }
+    }
+}
+
+/// One argument of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Field {
+    /// Its name.
+    pub name: &'static str,
+    /// What it may be, as far as its type's name tells.
+    pub kind: Kind,
+    /// Whether it may be missing.
+    pub optional: bool,
+}
+
+impl Field {
+    /// An argument that must be there.
+    pub const fn new(name: &'static str, kind: Kind) -> Self {
+        Self {
+            name,
+            kind,
+            optional: false,
+        }
+    }
+
+    /// An argument that may be missing.
+    pub const fn optional(name: &'static str, kind: Kind) -> Self {
+        Self {
+            optional: true,
+            ..Self::new(name, kind)
+        }
+    }
+}
+
+/// What an argument may be in JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Text.
+    String,
+    /// A whole number.
+    Int,
+    /// A whole number from 0.
+    Uint,
+    /// A number.
+    Float,
+    /// true or false.
+    Bool,
+    /// Whatever its type makes of JSON.
+    Any,
+}
+
+impl Kind {
+    /// The kinds that can be named, in order.
+    pub const NAMED: [Self; 5] = [Self::String, Self::Int, Self::Uint, Self::Float, Self::Bool];
+
+    /// Its word in manifests and configurations.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::String => "string",
+            Self::Int => "int",
+            Self::Uint => "uint",
+            Self::Float => "float",
+            Self::Bool => "bool",
+            Self::Any => "any",
+        }
+    }
+
+    /// The kind of this word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::NAMED.into_iter().find(|kind| kind.word() == word)
+    }
+
+    /// Whether a value is of this kind.
+    pub fn admits(self, value: &serde_json::Value) -> bool {
+        match self {
+            Self::String => value.is_string(),
+            Self::Int => value.is_i64() || value.is_u64(),
+            Self::Uint => value.is_u64(),
+            Self::Float => value.is_number(),
+            Self::Bool => value.is_boolean(),
+            Self::Any => true,
+        }
+    }
+}
+
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.word())
     }
 }
 

@@ -14,7 +14,7 @@ pub use std::{format, vec};
 pub use serde::{self, Deserialize, Serialize};
 
 pub use crate::attempt::{Attempt, Data, DataMap, DataNeed};
-pub use crate::job::{Job, JobSpec};
+pub use crate::job::{Field, Job, JobSpec, Kind};
 pub use crate::retry::Backoff;
 use crate::schedule::Cron;
 pub use crate::store::new_job::{OnBusy, Priority};

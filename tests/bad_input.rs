@@ -5,7 +5,7 @@ mod support;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use linchpin::job::JobSpec;
+use linchpin::job::{Field, JobSpec, Kind};
 use linchpin::limits::{CRASH_LIMIT, DELAY_MAX, LOCK_KEYS_MAX, PAYLOAD_MAX_BYTES};
 use linchpin::names::Namespace;
 use linchpin::store::new_job::{OnBusy, Priority};
@@ -24,7 +24,7 @@ struct Odd {
 
 const SPEC: JobSpec = JobSpec {
     name: "odd",
-    fields: &["text"],
+    fields: &[Field::new("text", Kind::String)],
     queue: "default",
     priority: Priority::Normal,
     locks: &["{text}"],

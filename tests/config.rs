@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use linchpin::config::{ArgKind, Config, LogFormat, Origin, Problems, TaskConfig};
+use linchpin::config::{Config, LogFormat, Origin, Problems, TaskConfig};
+use linchpin::job::Kind;
 use linchpin::limits;
 use linchpin::retry::Backoff;
 use linchpin::store::new_job::{OnBusy, Priority};
@@ -93,7 +94,7 @@ directory = "/tmp"
     let TaskConfig::Command(task) = &config.tasks["transfer"] else {
         panic!("a command")
     };
-    assert_eq!(task.args["cents"], ArgKind::Int);
+    assert_eq!(task.args["cents"], Kind::Int);
     assert_eq!(task.lock, ["account:{from}", "account:{to}"]);
     assert_eq!(task.on_busy, OnBusy::Snooze(Duration::from_secs(5)));
     assert_eq!((task.priority, task.retries, task.crash_limit), (Priority::High, 3, 1));
@@ -274,7 +275,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "[tasks.x]\nexec = [\"a\"]\nargs = { qty = \"number\" }\n",
         "3: tasks.x.args.qty",
-        "\"string\", \"int\", \"float\", \"bool\"",
+        "\"string\", \"int\", \"uint\", \"float\", \"bool\"",
     ),
     (
         "[tasks.x]\nexec = [\"a\"]\nargs = { \"q-y\" = \"int\" }\n",

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use linchpin::job::JobSpec;
+use linchpin::job::{Field, JobSpec, Kind};
 use linchpin::registry::Registry;
 use linchpin::retry::Backoff;
 use linchpin::store::new_job::{OnBusy, Priority};
@@ -67,11 +67,18 @@ fn without_options_everything_is_at_its_default() {
     assert!(plain::data_needs().is_empty());
 }
 
+const FIELDS: &[Field] = &[
+    Field::new("sku", Kind::String),
+    Field::optional("qty", Kind::Uint),
+    Field::new("house", Kind::Uint),
+    Field::new("order", Kind::Any),
+];
+
 #[test]
 fn every_option_reaches_its_spec() {
     let job = JobSpec {
         name: "stock.decrement",
-        fields: &["sku", "qty", "house", "order"],
+        fields: FIELDS,
         queue: "stock",
         priority: Priority::High,
         locks: &["inventory:{sku}", "warehouse:{house}"],
@@ -160,7 +167,7 @@ fn nightly(#[data] stock: Shared, #[attempt] run: Run, #[allow(unused_variables)
 
 #[test]
 fn aliases_are_marked_and_a_singleton_locks_its_name() {
-    assert_eq!(<nightly as Job>::SPEC.fields, ["deep"]);
+    assert_eq!(<nightly as Job>::SPEC.fields, [Field::new("deep", Kind::Bool)]);
     assert_eq!(<nightly as Job>::SPEC.locks, ["singleton:nightly"]);
     assert_eq!(<nightly as Job>::SPEC.on_busy, OnBusy::Skip);
     assert_eq!(nightly { deep: true }.lock_keys(), ["singleton:nightly"]);
@@ -179,7 +186,10 @@ async fn send_mail(mut to: String, r#type: u8) -> anyhow::Result<()> {
 async fn the_struct_may_have_another_name() {
     let job = SendMail { to: "a".into(), r#type: 0 };
     assert_eq!(<SendMail as Job>::SPEC.name, "send_mail");
-    assert_eq!(<SendMail as Job>::SPEC.fields, ["to", "type"]);
+    assert_eq!(
+        <SendMail as Job>::SPEC.fields,
+        [Field::new("to", Kind::String), Field::new("type", Kind::Uint)]
+    );
     assert_eq!(<SendMail as Job>::SPEC.on_busy, OnBusy::Snooze(Duration::from_secs(5)));
     assert_eq!(job.lock_keys(), ["mail:a"]);
     assert_eq!(<SendMail as Task>::SPEC.backoff.cap, Duration::from_secs(7200));
@@ -225,7 +235,14 @@ fn tidy_up(job: TidyUp) {
 fn a_job_may_live_without_its_handler() {
     let spec = <shop::MoveMoney as Job>::SPEC;
     assert_eq!((spec.name, spec.queue, spec.priority), ("move_money", "money", Priority::Low));
-    assert_eq!(spec.fields, ["from", "to", "cents"]);
+    assert_eq!(
+        spec.fields,
+        [
+            Field::new("from", Kind::Uint),
+            Field::new("to", Kind::Uint),
+            Field::optional("cents", Kind::Int)
+        ]
+    );
     let job = shop::MoveMoney { from: 1, to: 2, cents: 3 };
     assert_eq!(job.lock_keys(), ["account:1", "account:2"]);
     assert_eq!(job.unique_key().as_deref(), Some("transfer:1-2"));

@@ -23,7 +23,7 @@ const LONG: &[(&str, &str)] = &[
 const LAYERS: &[&[&[&str]]] = &[
     &[&["clock", "error", "limits", "names", "retry", "template"]],
     &[&["store"]],
-    &[&["job"]],
+    &[&["job", "manifest"]],
     &[
         &["client", "lock", "schedule"],
         &["attempt", "task", "registry", "task_list", "telemetry"],

@@ -1,11 +1,11 @@
 //! `#[derive(Job)]`: a job without its handler.
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Attribute, Data, DeriveInput, Fields, Meta};
 
 use crate::errors::Errors;
-use crate::field;
+use crate::field::{self, Field};
 use crate::handler::plain;
 use crate::job::Job;
 use crate::options::{Options, Place};
@@ -21,7 +21,7 @@ pub(crate) fn expand(item: TokenStream) -> TokenStream {
     check_serde(&input, &mut errors);
     let written = fields(&input, &mut errors).map(|fields| {
         let name = snake_case(&plain(&input.ident));
-        Job::check(&options, &fields, name, &input.ident, &mut errors).expand(&input.ident)
+        Job::check(&options, fields, name, &input.ident, &mut errors).expand(&input.ident)
     });
     let errors = errors.into_tokens();
     quote!(#errors #written)
@@ -67,7 +67,7 @@ fn check_serde(input: &DeriveInput, errors: &mut Errors) {
     }
 }
 
-fn fields(input: &DeriveInput, errors: &mut Errors) -> Option<Vec<Ident>> {
+fn fields(input: &DeriveInput, errors: &mut Errors) -> Option<Vec<Field>> {
     let shape = "a job is a struct with named fields";
     if !input.generics.params.is_empty() {
         errors.on(&input.generics, "a job cannot be generic: it has one name and one set of fields");
@@ -82,7 +82,17 @@ fn fields(input: &DeriveInput, errors: &mut Errors) -> Option<Vec<Ident>> {
             for field in &named.named {
                 field.attrs.iter().for_each(|attr| field::check_attribute(attr, errors));
             }
-            Some(named.named.iter().filter_map(|field| field.ident.clone()).collect())
+            let all_optional = input
+                .attrs
+                .iter()
+                .filter(|attr| attr.path().is_ident("serde"))
+                .flat_map(field::settings)
+                .any(|meta| meta.path().is_ident("default"));
+            let described = named
+                .named
+                .iter()
+                .filter_map(|field| Some(Field::of(field.ident.as_ref()?, &field.ty, &field.attrs)));
+            Some(described.map(|field| if all_optional { field.optional() } else { field }).collect())
         }
         Fields::Unnamed(fields) => {
             errors.on(fields, shape);

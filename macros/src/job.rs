@@ -6,7 +6,7 @@ use syn::LitStr;
 
 use crate::duration;
 use crate::errors::Errors;
-use crate::handler::plain;
+use crate::field::Field;
 use crate::limits::NAME_MAX_BYTES;
 use crate::options::{OnBusy, Options, Priority, check_name};
 use crate::template::Template;
@@ -14,7 +14,7 @@ use crate::template::Template;
 /// Everything that `impl Job` says.
 pub(crate) struct Job {
     pub(crate) name: String,
-    fields: Vec<String>,
+    fields: Vec<Field>,
     settings: Vec<TokenStream>,
     locks: Vec<Template>,
     unique: Option<Template>,
@@ -23,7 +23,7 @@ pub(crate) struct Job {
 impl Job {
     /// Checks a job's options against its fields. `default_name` is the task's name unless `name` is given, `place` what it
     /// was made from.
-    pub(crate) fn check(options: &Options, fields: &[Ident], default_name: String, place: &Ident, errors: &mut Errors) -> Self {
+    pub(crate) fn check(options: &Options, fields: Vec<Field>, default_name: String, place: &Ident, errors: &mut Errors) -> Self {
         let name = options.name.as_ref().map_or(default_name, LitStr::value);
         if options.name.is_none() && check_name(&name).is_err() {
             let place = options.place_of("name", place);
@@ -39,19 +39,20 @@ impl Job {
                 errors.on(also, "this is the task's present name: `also` lists former ones");
             }
         }
+        let names: Vec<Ident> = fields.iter().map(|field| field.name.clone()).collect();
         let mut locks: Vec<Template> = options
             .locks
             .iter()
-            .filter_map(|lock| Template::check(lock, fields, errors))
+            .filter_map(|lock| Template::check(lock, &names, errors))
             .collect();
         if options.singleton && options.locks.is_empty() {
             let key = LitStr::new(&format!("singleton:{name}"), place.span());
             locks.extend(Template::check(&key, &[], errors));
         }
-        let unique = options.unique.as_ref().and_then(|unique| Template::check(unique, fields, errors));
+        let unique = options.unique.as_ref().and_then(|unique| Template::check(unique, &names, errors));
         let mut job = Self {
             name,
-            fields: fields.iter().map(plain).collect(),
+            fields,
             settings: Vec::new(),
             locks,
             unique,

@@ -7,6 +7,7 @@ use syn::{Type, Visibility};
 
 use crate::duration;
 use crate::errors::Errors;
+use crate::field::Field;
 use crate::handler::{self, Argument, Function, Handler, Parameter, plain};
 use crate::job::Job;
 use crate::options::{Options, Place};
@@ -37,8 +38,9 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
 fn write_job(function: &Function, handler: &Handler, options: &Options, errors: &mut Errors) -> TokenStream {
     let name = &function.sig.ident;
     let ty = options.job.as_ref().unwrap_or(name);
-    let fields: Vec<Ident> = handler.arguments().map(|argument| argument.name.clone()).collect();
-    let job = Job::check(options, &fields, plain(name), name, errors);
+    let described = |argument: &Argument| Field::of(&argument.name, &argument.ty, &argument.attrs);
+    let fields = handler.arguments().map(described).collect();
+    let job = Job::check(options, fields, plain(name), name, errors);
     let structure = write_struct(&function.vis, ty, name, handler);
     let impl_job = job.expand(ty);
     let impl_task = write_task(name, ty, &quote!(Self), handler, options, Passing::Fields);

@@ -1,21 +1,24 @@
 //! A job with its options, and the checks that it passes before anything is sent.
 
+use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use serde_json::{Map, Value};
 
 use crate::client::digest;
 use crate::client::enqueue::Enqueue;
 use crate::error::{Error, Invalid};
 use crate::job::{Job, JobSpec, lock_set};
 use crate::limits::{DELAY_MAX, PAYLOAD_MAX_BYTES, PAYLOAD_MAX_DEPTH};
+use crate::manifest::{self, Manifest};
 use crate::names::{JobId, QueueName, TaskName, UniqueKey};
 use crate::store::new_job::{Body, Due, Header, NewJob, OnBusy, Priority, Unique};
 
 /// A job with its options. Made from a job, or from what [`Client::enqueue`](crate::Client::enqueue) returns.
 #[derive(Debug)]
 pub struct Request {
-    spec: &'static JobSpec,
+    terms: Terms,
     args: Result<Vec<u8>, serde_json::Error>,
     locks: Vec<String>,
     unique: Option<String>,
@@ -65,10 +68,55 @@ impl Common {
     }
 }
 
+/// What a request takes from its task.
+#[derive(Debug)]
+struct Terms {
+    name: Cow<'static, str>,
+    queue: Cow<'static, str>,
+    priority: Priority,
+    on_busy: OnBusy,
+    wait_timeout: Option<Duration>,
+    has_unique: bool,
+    unique_for: Option<Duration>,
+    expires_in: Option<Duration>,
+    crash_limit: u32,
+}
+
+impl Terms {
+    fn of(spec: &'static JobSpec) -> Self {
+        Self {
+            name: spec.name.into(),
+            queue: spec.queue.into(),
+            priority: spec.priority,
+            on_busy: spec.on_busy,
+            wait_timeout: spec.wait_timeout,
+            has_unique: spec.unique.is_some(),
+            unique_for: spec.unique_for,
+            expires_in: spec.expires_in,
+            crash_limit: spec.crash_limit,
+        }
+    }
+
+    fn told(name: &str, manifest: &Manifest) -> Self {
+        let ms = |ms: Option<u64>| ms.map(Duration::from_millis);
+        Self {
+            name: name.to_owned().into(),
+            queue: manifest.queue.clone().into(),
+            priority: manifest.priority(),
+            on_busy: manifest.on_busy(),
+            wait_timeout: ms(manifest.wait_timeout_ms),
+            has_unique: manifest.unique.is_some(),
+            unique_for: ms(manifest.unique_for_ms),
+            expires_in: ms(manifest.expires_in_ms),
+            crash_limit: manifest.crash_limit,
+        }
+    }
+}
+
 impl<J: Job> From<J> for Request {
     fn from(job: J) -> Self {
         Self {
-            spec: J::SPEC,
+            terms: Terms::of(J::SPEC),
             args: serde_json::to_vec(&job),
             locks: job.lock_keys(),
             unique: job.unique_key(),
@@ -84,27 +132,63 @@ impl From<Enqueue> for Request {
 }
 
 impl Request {
+    /// A job of a task that is known by its manifest alone.
+    pub(super) fn named(name: &str, manifest: &Manifest, args: &Map<String, Value>) -> Result<Self, Error> {
+        manifest.check(name, args)?;
+        let rendered = |template: &String| manifest::render(template, args);
+        Ok(Self {
+            terms: Terms::told(name, manifest),
+            args: serde_json::to_vec(args),
+            locks: manifest.locks.iter().map(rendered).collect::<Result<_, _>>()?,
+            unique: manifest.unique.as_ref().map(rendered).transpose()?,
+            options: Options::default(),
+        })
+    }
+
+    /// A job of a task that nothing is known of: every option at its default, without a lock. A worker that knows the task gives it the
+    /// locks it should have.
+    pub(super) fn unchecked(name: &str, args: &Map<String, Value>) -> Self {
+        let spec = JobSpec::new("", &[]);
+        Self {
+            terms: Terms {
+                name: name.to_owned().into(),
+                queue: spec.queue.into(),
+                priority: spec.priority,
+                on_busy: spec.on_busy,
+                wait_timeout: None,
+                has_unique: false,
+                unique_for: None,
+                expires_in: None,
+                crash_limit: spec.crash_limit,
+            },
+            args: serde_json::to_vec(args),
+            locks: Vec::new(),
+            unique: None,
+            options: Options::default(),
+        }
+    }
+
     /// Checks everything and draws the job's id; `batch` remembers what the jobs of one call have in common.
     pub(super) fn check(self, batch: &mut Common) -> Result<NewJob, Error> {
-        let Self { spec, options, .. } = self;
+        let Self { terms, options, .. } = self;
         let mut problems = Vec::new();
-        check_options(spec, &options, &mut problems);
+        check_options(&terms, &options, &mut problems);
 
-        let task = keep(batch.task(spec.name), &mut problems);
-        let queue = keep(batch.queue(options.queue.as_deref().unwrap_or(spec.queue)), &mut problems);
+        let task = keep(batch.task(&terms.name), &mut problems);
+        let queue = keep(batch.queue(options.queue.as_deref().unwrap_or(&terms.queue)), &mut problems);
         let locks = keep(lock_set(self.locks), &mut problems);
         let key = options
             .unique
             .or(self.unique)
             .and_then(|key| keep(UniqueKey::new(key), &mut problems));
-        let args = keep(check_args(spec.name, self.args), &mut problems);
+        let args = keep(check_args(&terms.name, self.args), &mut problems);
 
         let (Some(task), Some(queue), Some(locks), Some(args), true) = (task, queue, locks, args, problems.is_empty()) else {
             return Err(Error::Invalid(problems));
         };
-        let kept_for = options.unique_for.or(spec.unique_for);
+        let kept_for = options.unique_for.or(terms.unique_for);
         let unique = key.map(|key| Unique {
-            digest: digest::digest(spec.name, &args),
+            digest: digest::digest(&terms.name, &args),
             key,
             kept_for,
         });
@@ -112,16 +196,16 @@ impl Request {
             id: batch.next_id(),
             header: Header {
                 queue,
-                priority: options.priority.unwrap_or(spec.priority),
+                priority: options.priority.unwrap_or(terms.priority),
                 locks,
-                on_busy: spec.on_busy,
-                wait_timeout: spec.wait_timeout,
+                on_busy: terms.on_busy,
+                wait_timeout: terms.wait_timeout,
                 unique: unique
                     .as_ref()
                     .filter(|unique| unique.kept_for.is_none())
                     .map(|unique| unique.key.clone()),
-                crash_limit: spec.crash_limit.max(1),
-                expires_in: options.expires_in.or(spec.expires_in),
+                crash_limit: terms.crash_limit.max(1),
+                expires_in: options.expires_in.or(terms.expires_in),
             },
             body: Body {
                 task,
@@ -161,13 +245,13 @@ fn check_args(task: &str, args: Result<Vec<u8>, serde_json::Error>) -> Result<Ve
     Ok(args)
 }
 
-fn check_options(spec: &JobSpec, options: &Options, problems: &mut Vec<Invalid>) {
+fn check_options(terms: &Terms, options: &Options, problems: &mut Vec<Invalid>) {
     let delay = match options.due {
         Some(Due::After(delay)) => Some(delay),
         Some(Due::At(at)) => at.duration_since(SystemTime::now()).ok(),
         _ => None,
     };
-    let snooze = match spec.on_busy {
+    let snooze = match terms.on_busy {
         OnBusy::Snooze(delay) => Some(delay),
         _ => None,
     };
@@ -181,11 +265,11 @@ fn check_options(spec: &JobSpec, options: &Options, problems: &mut Vec<Invalid>)
     bounded("delay", delay, Duration::ZERO);
     bounded("snooze delay", snooze, tick);
     bounded("timeout", options.timeout, tick);
-    bounded("wait_timeout", spec.wait_timeout, tick);
-    bounded("expires_in", options.expires_in.or(spec.expires_in), tick);
-    bounded("unique_for", options.unique_for.or(spec.unique_for), tick);
-    if options.unique_for.is_some() && options.unique.is_none() && spec.unique.is_none() {
-        problems.push(Invalid::new("unique_for", spec.name, "a job with a unique key: set `unique` too"));
+    bounded("wait_timeout", terms.wait_timeout, tick);
+    bounded("expires_in", options.expires_in.or(terms.expires_in), tick);
+    bounded("unique_for", options.unique_for.or(terms.unique_for), tick);
+    if options.unique_for.is_some() && options.unique.is_none() && !terms.has_unique {
+        problems.push(Invalid::new("unique_for", &terms.name, "a job with a unique key: set `unique` too"));
     }
 }
 

@@ -1,12 +1,12 @@
 //! `[tasks.*]`: commands that are tasks, and other limits for tasks that are compiled in.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::section::Section;
 use crate::error::{Error, Invalid};
+use crate::job::Kind;
 use crate::limits::{BACKOFF_CAP, BACKOFF_FIRST, CRASH_LIMIT, DELAY_MAX, LOCK_KEYS_MAX, QUEUE, RETRIES, TIMEOUT};
 use crate::names::{QueueName, TaskName};
 use crate::retry::Backoff;
@@ -44,7 +44,7 @@ pub struct CommandTask {
     /// `exec`: the program and its arguments, each a template and each one whole argument. No shell reads them.
     pub exec: Vec<Template>,
     /// `args`: the job's arguments by name.
-    pub args: BTreeMap<String, ArgKind>,
+    pub args: BTreeMap<String, Kind>,
     /// `lock`: templates of the keys its attempts run under, as they were written.
     pub lock: Vec<String>,
     /// `on_busy`. Default wait.
@@ -75,44 +75,6 @@ pub struct CommandTask {
     pub env: Vec<String>,
     /// `directory`: where the command runs. Default the worker's own.
     pub directory: Option<PathBuf>,
-}
-
-/// What an argument of a command task may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ArgKind {
-    /// Text without NUL.
-    String,
-    /// A whole number of 64 bits.
-    Int,
-    /// A number.
-    Float,
-    /// true or false.
-    Bool,
-}
-
-impl ArgKind {
-    const ALL: [Self; 4] = [Self::String, Self::Int, Self::Float, Self::Bool];
-
-    /// Its word in the configuration.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::String => "string",
-            Self::Int => "int",
-            Self::Float => "float",
-            Self::Bool => "bool",
-        }
-    }
-
-    /// Reads its word.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.word() == word)
-    }
-}
-
-impl fmt::Display for ArgKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
-    }
 }
 
 pub(super) fn read(root: &mut Section<'_>) -> BTreeMap<String, TaskConfig> {
@@ -224,9 +186,9 @@ fn command(name: &str, section: &mut Section<'_>) -> CommandTask {
     task
 }
 
-fn args(section: &mut Section<'_>) -> BTreeMap<String, ArgKind> {
+fn args(section: &mut Section<'_>) -> BTreeMap<String, Kind> {
     let mut args = BTreeMap::new();
-    let words = ArgKind::ALL.map(|kind| format!("\"{kind}\"")).join(", ");
+    let words = Kind::NAMED.map(|kind| format!("\"{kind}\"")).join(", ");
     for (name, word) in section.texts("args") {
         let is_name =
             !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit()) && name.chars().all(|c| c.is_alphanumeric() || c == '_');
@@ -236,7 +198,7 @@ fn args(section: &mut Section<'_>) -> BTreeMap<String, ArgKind> {
                 "an argument's name is letters, digits and `_`, no digit first",
             );
         }
-        match ArgKind::from_word(&word) {
+        match Kind::from_word(&word) {
             Some(kind) => drop(args.insert(name, kind)),
             None => drop(section.refuse::<()>(
                 &format!("args.{name}"),
@@ -247,7 +209,7 @@ fn args(section: &mut Section<'_>) -> BTreeMap<String, ArgKind> {
     args
 }
 
-fn exec(section: &mut Section<'_>, args: &BTreeMap<String, ArgKind>) -> Vec<Template> {
+fn exec(section: &mut Section<'_>, args: &BTreeMap<String, Kind>) -> Vec<Template> {
     let wanted = "a program and its arguments in a list, such as [\"/app/decrement\", \"--sku\", \"{sku}\"]";
     let Some(words) = section.list("exec", wanted, |_| Ok(())) else {
         return Vec::new();
@@ -272,7 +234,7 @@ fn exec(section: &mut Section<'_>, args: &BTreeMap<String, ArgKind>) -> Vec<Temp
 }
 
 /// Templates that render to keys.
-fn templates(section: &mut Section<'_>, key: &'static str, most: usize, args: &BTreeMap<String, ArgKind>) -> Vec<String> {
+fn templates(section: &mut Section<'_>, key: &'static str, most: usize, args: &BTreeMap<String, Kind>) -> Vec<String> {
     let wanted = match most {
         1 => "a template in quotes, such as \"order:{order}\"".to_owned(),
         _ => format!("a template such as \"inventory:{{sku}}\", or up to {most} of them in a list"),
@@ -293,7 +255,7 @@ fn templates(section: &mut Section<'_>, key: &'static str, most: usize, args: &B
     texts
 }
 
-fn checked(text: &str, args: &BTreeMap<String, ArgKind>) -> Result<Template, Vec<String>> {
+fn checked(text: &str, args: &BTreeMap<String, Kind>) -> Result<Template, Vec<String>> {
     let template = Template::parse(text)?;
     let unknown: Vec<String> = template
         .fields()

@@ -14,7 +14,7 @@ use crate::names::{ProcessId, QueueName, TaskName};
 use crate::registry::{Registration, Registry};
 use crate::store::Store;
 use crate::store::view::WorkerCard;
-use crate::task::Task;
+use crate::task::{Task, TaskSpec};
 use crate::task_list::TaskList;
 use crate::worker::{Plan, Vitals, Worker};
 
@@ -122,6 +122,21 @@ impl WorkerBuilder {
         self
     }
 
+    /// Runs the jobs of a task that is defined while the program runs: see [`Registration::defined`].
+    pub fn defined(mut self, task: Registration) -> Self {
+        self.registry.insert(task);
+        self
+    }
+
+    /// Gives a task that was added before other limits than its code: retries, backoff, timeout.
+    pub fn limits(mut self, task: &str, change: impl FnOnce(&mut TaskSpec)) -> Self {
+        if !self.registry.limit(task, change) {
+            let allowed = format!("{} to change its limits", self.registry.unknown(task));
+            self.problems.push(Invalid::new("task name", task, allowed));
+        }
+        self
+    }
+
     /// Checks everything and makes the worker.
     ///
     /// # Errors
@@ -177,7 +192,7 @@ impl WorkerBuilder {
     }
 
     fn manifest(&self) -> Vec<(String, String)> {
-        let line = |task: &Registration| (task.job.name.to_owned(), task.manifest());
+        let line = |task: &Registration| (task.job.name.to_owned(), task.manifest().line());
         self.registry.tasks().iter().map(line).collect()
     }
 

@@ -140,7 +140,7 @@ pub(crate) fn mismatch(attempt: &Attempt, error: String) -> Ending {
 
 /// Says how a job's arguments differ from what its task takes: names only, no values.
 pub(crate) fn misfit(task: &Registration, body: &Body, error: &serde_json::Error) -> String {
-    let takes = task.job.fields.join(", ");
+    let takes = task.job.fields.iter().map(|field| field.name).collect::<Vec<_>>().join(", ");
     let has = match serde_json::from_slice::<serde_json::Map<String, serde_json::Value>>(&body.args) {
         Ok(fields) => fields.keys().map(String::as_str).collect::<Vec<_>>().join(", "),
         Err(_) => "no JSON object".to_owned(),

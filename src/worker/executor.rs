@@ -130,7 +130,7 @@ fn known(attempt: &Attempt, envelope: &Envelope) -> Result<Registration, Ending>
     let registry = &attempt.shop().registry;
     let name = envelope.body.task.as_str();
     match registry.find(name) {
-        Some(task) => Ok(*task),
+        Some(task) => Ok(task.clone()),
         None => Err(ending::mismatch(attempt, format!("task `{name}`: {}", registry.unknown(name)))),
     }
 }

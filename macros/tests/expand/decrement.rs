@@ -26,7 +26,19 @@ impl ::linchpin::__private::Job for decrement {
     const SPEC: &'static ::linchpin::__private::JobSpec = &::linchpin::__private::JobSpec {
         locks: &["inventory:{sku}"],
         unique: ::linchpin::__private::Some("order:{sku}"),
-        ..::linchpin::__private::JobSpec::new("decrement", &["sku", "qty"])
+        ..::linchpin::__private::JobSpec::new(
+            "decrement",
+            &[
+                ::linchpin::__private::Field::new(
+                    "sku",
+                    ::linchpin::__private::Kind::String,
+                ),
+                ::linchpin::__private::Field::optional(
+                    "qty",
+                    ::linchpin::__private::Kind::Uint,
+                ),
+            ],
+        )
     };
     fn lock_keys(&self) -> ::linchpin::__private::Vec<::linchpin::__private::String> {
         ::linchpin::__private::vec![

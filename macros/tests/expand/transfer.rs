@@ -9,7 +9,23 @@ impl ::linchpin::__private::Job for Transfer {
         expires_in: ::linchpin::__private::Some(
             ::linchpin::__private::Duration::from_secs(3600u64),
         ),
-        ..::linchpin::__private::JobSpec::new("transfer", &["from", "to", "cents"])
+        ..::linchpin::__private::JobSpec::new(
+            "transfer",
+            &[
+                ::linchpin::__private::Field::new(
+                    "from",
+                    ::linchpin::__private::Kind::Uint,
+                ),
+                ::linchpin::__private::Field::new(
+                    "to",
+                    ::linchpin::__private::Kind::Uint,
+                ),
+                ::linchpin::__private::Field::new(
+                    "cents",
+                    ::linchpin::__private::Kind::Int,
+                ),
+            ],
+        )
     };
     fn lock_keys(&self) -> ::linchpin::__private::Vec<::linchpin::__private::String> {
         ::linchpin::__private::vec![

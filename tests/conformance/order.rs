@@ -294,6 +294,20 @@ async fn a_job_buried_because_it_cannot_be_read_is_not_retried(bench: &Bench) {
     assert_eq!(bench.state(id).await, "dead:unfit");
 }
 
+async fn a_retry_does_not_take_a_key_that_a_done_job_keeps_for_a_time(bench: &Bench) {
+    let worker = bench.worker();
+    let cancelled = bench.put(job().unique("u", 1)).await;
+    bench.cancel(cancelled).await.expect("an answer");
+    let keeper = bench.put(job().unique_for("u", 1, secs(60))).await;
+    let held = worker.claim(2).await.remove(0);
+    assert_eq!(held.id, keeper);
+    worker.done(&held).await;
+    assert_eq!(bench.retry(cancelled).await.expect("an answer"), RetryAnswer::Conflict(keeper));
+    assert_eq!(bench.state(cancelled).await, "dead:cancelled");
+    bench.later(secs(61)).await;
+    assert_eq!(bench.retry(cancelled).await.expect("an answer"), RetryAnswer::Ready);
+}
+
 async fn offers_nobody_took_are_passed_on_in_the_order_of_their_keys(bench: &Bench) {
     let worker = bench.worker();
     // `b` is freed first: its turn ends first.
@@ -332,5 +346,6 @@ on_every_engine!(
     a_renewal_that_renews_nothing_leaves_the_deadline,
     a_cancelled_job_whose_worker_ended_is_not_suspected,
     a_job_buried_because_it_cannot_be_read_is_not_retried,
+    a_retry_does_not_take_a_key_that_a_done_job_keeps_for_a_time,
     offers_nobody_took_are_passed_on_in_the_order_of_their_keys,
 );

@@ -14,7 +14,8 @@ if not queue then return 'late' end
 if sub(place,1,1)=='d' then
   if unique~='' then
     local held=call('GET',P..'unique:'..unique)
-    if held and sub(held,1,L)~=id and call('HEXISTS',JOBS,sub(held,1,L))==1 then return 'C'..sub(held,1,L) end
+    local kept=held and (call('PTTL',P..'unique:'..unique)>=0 or call('HEXISTS',JOBS,sub(held,1,L))==1)
+    if kept and sub(held,1,L)~=id then return 'C'..sub(held,1,L) end
     call('SET',P..'unique:'..unique,id..(match(place,'^d.|%d+|(%x*)|') or ''))
   end
   -- an expiry would end it at once

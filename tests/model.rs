@@ -5,10 +5,12 @@
 //! the shortest sequence found, and `LINCHPIN_SEED=<seed> LINCHPIN_CASES=<cases>` runs that again.
 
 #[path = "conformance/engine.rs"]
+#[allow(dead_code)]
 mod engine;
 
 #[cfg(feature = "redis")]
 #[path = "conformance/redis_engine.rs"]
+#[allow(dead_code)]
 mod redis_engine;
 #[cfg(feature = "redis")]
 mod support;

@@ -1,5 +1,7 @@
 //! The day fields: plain values, and days that depend on the month.
 
+use std::ops::RangeInclusive;
+
 use crate::date::{month_len, weekday};
 use crate::{Field, Values};
 
@@ -85,6 +87,14 @@ impl WeekDay {
         }
     }
 
+    /// First and last day of the month that it can be.
+    fn bounds(self) -> (u16, u16) {
+        match self {
+            WeekDay::Last(_) => (22, 31),
+            WeekDay::Nth(_, nth) => (7 * nth - 6, (7 * nth).min(31)),
+        }
+    }
+
     fn matches(self, year: u16, month: u16, day: u16) -> bool {
         weekday(year, month, day) == self.day()
             && match self {
@@ -133,6 +143,17 @@ impl WeekDays {
             all.add(special.day(), special.day(), 1);
         }
         all
+    }
+}
+
+impl WeekDays {
+    /// First and last day of the month that it can select: all of them, unless each of its days depends on the month.
+    pub fn days_of_month(&self) -> RangeInclusive<u16> {
+        let bounds = || self.special.iter().map(|special| special.bounds());
+        match (bounds().map(|(first, _)| first).min(), bounds().map(|(_, last)| last).max()) {
+            (Some(first), Some(last)) if self.plain.is_empty() => first..=last,
+            _ => Field::DayOfMonth.min()..=Field::DayOfMonth.max(),
+        }
     }
 }
 

@@ -6,9 +6,9 @@
 
 use ::cron::Schedule;
 use chrono::{DateTime, Datelike, Timelike};
-use linchpin_cron::{Expression, Field, Values};
+use linchpin_cron::{Expression, Values};
 
-use super::zone::{Seconds, naive};
+use super::zone::Seconds;
 
 /// A day has this many seconds on a calendar.
 const DAY: Seconds = 86_400;
@@ -42,16 +42,22 @@ impl Calendar {
     /// `None` if the crate refuses a list of ours, which would be a defect.
     pub(super) fn new(line: &Expression) -> Option<Self> {
         let (by_month, by_week) = (&line.day_of_month, &line.day_of_week);
-        let any_day = list(Field::DayOfMonth.min()..=Field::DayOfMonth.max());
         let any_weekday = list(1..=7);
-        let days = || values(&by_month.candidates());
+        // Where both must match, only the weeks of `5#2` and its like.
+        let weeks = by_week.days_of_month();
+        let days = || list(by_month.candidates().iter().filter(|day| line.either_day() || weeks.contains(day)));
         // The crate counts Sunday as 1.
         let weekdays = || list(by_week.candidates().iter().map(|day| day + 1));
         let special = !by_month.special.is_empty() || !by_week.special.is_empty();
         let branches = match line.either_day() {
             true => vec![
                 Branch::new(line, &days(), &any_weekday, if special { Check::MonthDays } else { Check::Nothing }),
-                Branch::new(line, &any_day, &weekdays(), if special { Check::WeekDays } else { Check::Nothing }),
+                Branch::new(
+                    line,
+                    &list(weeks.clone()),
+                    &weekdays(),
+                    if special { Check::WeekDays } else { Check::Nothing },
+                ),
             ],
             false => vec![Branch::new(
                 line,
@@ -89,18 +95,23 @@ impl Branch {
         loop {
             let found = self.schedule.after(&DateTime::from_timestamp(after, 0)?).next()?;
             let (year, month, day) = (found.year() as u16, found.month() as u16, found.day() as u16);
-            let fits = match self.check {
-                Check::Nothing => true,
-                Check::MonthDays => line.day_of_month.matches(year, month, day),
-                Check::WeekDays => line.day_of_week.matches(year, month, day),
-                Check::Both => line.day_matches(year, month, day),
-            };
-            let found_at = found.timestamp();
-            if fits {
-                return Some(found_at);
+            if self.fits(line, year, month, day) {
+                return Some(found.timestamp());
             }
-            let of_day = naive(found_at).num_seconds_from_midnight();
-            after = found_at - Seconds::from(of_day) + DAY - 1;
+            // On to the month's next day that fits, or to its end.
+            let last = u16::from(found.num_days_in_month());
+            let days = (day + 1..=last).find(|day| self.fits(line, year, month, *day)).unwrap_or(last + 1) - day;
+            let midnight = found.timestamp() - Seconds::from(found.num_seconds_from_midnight());
+            after = midnight + Seconds::from(days) * DAY - 1;
+        }
+    }
+
+    fn fits(&self, line: &Expression, year: u16, month: u16, day: u16) -> bool {
+        match self.check {
+            Check::Nothing => true,
+            Check::MonthDays => line.day_of_month.matches(year, month, day),
+            Check::WeekDays => line.day_of_week.matches(year, month, day),
+            Check::Both => line.day_matches(year, month, day),
         }
     }
 }

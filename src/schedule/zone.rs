@@ -15,7 +15,7 @@ pub(super) type Seconds = i64;
 pub(super) const HOUR: Seconds = 3600;
 
 /// Changes are looked for at such distances; two that undo each other have never been nearer.
-const PROBE: Seconds = 6 * HOUR;
+const PROBE: Seconds = 12 * HOUR;
 
 /// A wall clock may be off from UTC by less than this.
 pub(super) const OFFSET_MAX: Seconds = 15 * HOUR;

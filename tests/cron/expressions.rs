@@ -64,16 +64,15 @@ pub fn random(dice: &mut Dice) -> (String, Line) {
     let (mut month_days, mut month, mut week_days) = (free(1, 31), free(1, 12), free(0, 6));
     let (mut last_day, mut nth) = (false, None);
     if dice.below(3) == 0 {
-        month_days = field(dice, 1, 28, 28);
-        // The generator's stars end at 28.
-        if month_days.1.star {
-            month_days = free(1, 31);
-        } else if dice.below(4) == 0 {
+        month_days = field(dice, 1, 31, 28);
+        if !month_days.1.star && dice.below(4) == 0 {
             month_days.0.push_str(",L");
             last_day = true;
         }
     }
-    if dice.below(6) == 0 {
+    // Days that some months lack go with every month: a date that never comes is refused.
+    let lacking = month_days.1.set.iter().all(|day| *day > 28);
+    if dice.below(6) == 0 && !lacking {
         month = field(dice, 1, 12, 12);
     }
     if dice.below(3) == 0 {

@@ -1,5 +1,8 @@
 //! Whatever is written, it is read or refused: no panic, and what is read has ticks or an end.
 
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
 use linchpin::schedule::{Cron, Zone};
 
 use crate::{Dice, expressions, full, instant};
@@ -31,15 +34,29 @@ fn junk(dice: &mut Dice) -> String {
     text.into_iter().collect()
 }
 
+/// How long reading and the first tick take: the least of a few times, so that what else the machine does is left out.
+fn time(line: &str, zone: Zone) -> Duration {
+    let start = instant("2026-03-08T04:59:59Z");
+    let timed = (0..3).map(|_| {
+        let began = Instant::now();
+        let _ = black_box(Cron::parse(line).map(|cron| cron.next_after(start, zone)));
+        began.elapsed()
+    });
+    timed.min().unwrap_or_default()
+}
+
 #[test]
 fn junk_is_read_or_refused_and_what_is_read_is_finite() {
     let count = if full() { 400_000 } else { 4_000 };
     let zone = Zone::parse("America/Havana").expect("a zone");
     let start = instant("2026-03-08T04:59:59Z");
     let mut read = 0;
+    let mut longest = (Duration::ZERO, String::new());
     for seed in 0..count {
         let line = junk(&mut Dice(seed));
-        let cron = match Cron::parse(&line) {
+        let parsed = Cron::parse(&line);
+        longest = longest.max((time(&line, zone), line.clone()));
+        let cron = match parsed {
             Ok(cron) => cron,
             Err(error) => {
                 assert!(!error.reason.is_empty() && !error.mend.is_empty(), "seed {seed}: {line:?}");
@@ -62,7 +79,10 @@ fn junk_is_read_or_refused_and_what_is_read_is_finite() {
             after = tick.at;
         }
     }
-    println!("{read} of {count} were read");
+    println!(
+        "{read} of {count} were read; reading and the first tick took {:?} at most: {}",
+        longest.0, longest.1
+    );
     assert!(
         read > count / 20,
         "only {read} of {count} were read: the junk is too wild to test what comes after reading"

@@ -53,6 +53,9 @@ const ZONES: [&str; 40] = [
 /// Starts lie this far around a change.
 const AROUND_HOURS: u32 = 66;
 
+/// Half of them lie this near.
+const NEAR_HOURS: u32 = 3;
+
 /// The simulator watches this long; a later tick only has to be later.
 const WATCHED: TimeDelta = TimeDelta::hours(72);
 
@@ -81,7 +84,8 @@ fn check(zone: Tz, change: DateTime<Utc>, seed: u64) -> Result<(), String> {
     let mut dice = Dice(seed);
     let (text, line) = expressions::random(&mut dice);
     let cron = Cron::parse(&text).map_err(|error| format!("{text:?} is refused: {error}"))?;
-    let minutes = i64::from(dice.within(0, 2 * AROUND_HOURS * 60)) - i64::from(AROUND_HOURS * 60);
+    let hours = if dice.below(2) == 0 { NEAR_HOURS } else { AROUND_HOURS };
+    let minutes = i64::from(dice.within(0, 2 * hours * 60)) - i64::from(hours * 60);
     let start = change + TimeDelta::minutes(minutes);
     let end = start + WATCHED;
     let expected = line.next(zone, start, end);

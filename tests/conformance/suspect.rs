@@ -84,6 +84,24 @@ async fn a_suspect_put_off_at_its_last_strike_is_named_and_may_be_asked_for_by_i
     assert!(worker.turn(only()).await.0.is_empty(), "it is gone");
 }
 
+async fn a_suspect_asked_for_by_itself_goes_before_a_waiter_that_the_same_turn_frees(bench: &Bench) {
+    let lone = at_its_last_strike(bench, job().crash_limit(3)).await;
+    let worker = bench.worker();
+    bench.put(job().priority(Priority::High).lock("k")).await;
+    let holder = worker.claim(1).await.remove(0);
+    let waiter = bench.put(job().lock("k")).await;
+    assert!(worker.claim(2).await.is_empty());
+    assert_eq!(bench.state(waiter).await, "parked:k");
+    let turn = Turn {
+        settles: vec![holder.settle(Verdict::Done)],
+        suspects: Suspects::Only(lone),
+        ..wants(1, &["q"])
+    };
+    let (held, _) = worker.turn(turn).await;
+    assert_eq!(held.iter().map(|held| held.id).collect::<Vec<_>>(), [lone]);
+    assert_eq!(bench.state(waiter).await, "ready", "it is next");
+}
+
 async fn a_suspect_asked_for_by_itself_that_parks_brings_nobody_else(bench: &Bench) {
     let lone = at_its_last_strike(bench, job().lock("k").crash_limit(3)).await;
     let blocker = bench.put(job().priority(Priority::High).lock("k")).await;
@@ -261,6 +279,7 @@ async fn a_worker_that_comes_back_takes_back_its_own_strike_and_no_other(bench: 
 on_every_engine!(
     suspects_go_to_the_tail_of_a_turn_that_may_not_take_them,
     a_suspect_put_off_at_its_last_strike_is_named_and_may_be_asked_for_by_itself,
+    a_suspect_asked_for_by_itself_goes_before_a_waiter_that_the_same_turn_frees,
     a_suspect_asked_for_by_itself_that_parks_brings_nobody_else,
     a_list_of_suspects_only_does_not_say_that_there_is_more,
     a_claim_takes_one_suspect_at_most,

@@ -111,6 +111,8 @@ end
 side=side or looking
 local suspects,only=A[11],nil
 if #suspects>1 then                                     -- an id: this job, at its last strike, or none
+  for _,hl in pairs(handed) do for j=#hl,1,-1 do R().offer(hl[j].key,hl[j].where,ms) end end
+  handed={}; rare.next=true; rare.checks=true
   only=want>0 and R().lone(suspects,queues) or ''
   want=math.min(want,1); suspects='2'; side=true; rare.tries=true
 end

@@ -49,6 +49,12 @@ impl Tasks {
     }
 }
 
+impl FromIterator<(String, Manifest)> for Tasks {
+    fn from_iter<I: IntoIterator<Item = (String, Manifest)>>(tasks: I) -> Self {
+        Self(tasks.into_iter().collect())
+    }
+}
+
 impl Client {
     /// The tasks that workers of this namespace have told of: what a job of them looks like, for producers without their code.
     ///

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::sync::mpsc::unbounded_channel;
 
 use crate::attempt::{DataMap, Workshop};
+use crate::client::Tasks;
 use crate::error::{Error, Invalid};
 use crate::limits::{CONCURRENCY, CONCURRENCY_MAX, LEASE, LEASE_MAX, LEASE_MIN, MISMATCH_WINDOW, QUEUES_MAX, SHUTDOWN_GRACE};
 use crate::names::{ProcessId, QueueName, TaskName};
@@ -135,6 +136,15 @@ impl WorkerBuilder {
             self.problems.push(Invalid::new("task name", task, allowed));
         }
         self
+    }
+
+    /// What the worker will tell others of its tasks: enough to enqueue their jobs by name.
+    pub fn manifests(&self) -> Tasks {
+        self.registry
+            .tasks()
+            .iter()
+            .map(|task| (task.job.name.to_owned(), task.manifest()))
+            .collect()
     }
 
     /// Checks everything and makes the worker.

@@ -1,11 +1,14 @@
 //! The commands, one a file: each has its `Options` and a `run` that says [`Answer`] or [`Failure`].
 
 mod attempts;
+mod config;
 mod cron;
+mod enqueue;
 mod explain;
 mod jobs;
 mod queues;
 mod tasks;
+mod work;
 mod workers;
 
 use clap::Subcommand;
@@ -13,10 +16,15 @@ use linchpin::TaskList;
 
 use crate::bench;
 use crate::failure::{Answer, Failure};
+use crate::logging;
 
 /// What can be done.
 #[derive(Subcommand)]
 pub enum Command {
+    /// Runs the jobs of the configured tasks until told to stop.
+    Work(work::Options),
+    /// Enqueues a job by its task's name, or many from standard input.
+    Enqueue(enqueue::Options),
     /// Lists and shows jobs; cancels, retries and deletes them.
     Jobs(jobs::Options),
     /// Explains why a job is not running.
@@ -31,6 +39,8 @@ pub enum Command {
     Attempts(attempts::Options),
     /// Explains schedules; needs no store.
     Cron(cron::Options),
+    /// Checks a configuration, or shows what is in force.
+    Config(config::Options),
     /// Measures a store and this build against the store's own floor.
     Bench(bench::Options),
     /// The enqueueing process of `bench latency`; its orders come on standard input.
@@ -41,8 +51,13 @@ pub enum Command {
 impl Command {
     /// Does it. `tasks` are those compiled into the binary.
     pub async fn run(self, tasks: TaskList) -> Result<Answer, Failure> {
-        let _ = tasks;
+        if !matches!(self, Self::Work(_)) {
+            logging::quiet();
+        }
         match self {
+            Self::Work(options) => work::run(options, tasks).await,
+            Self::Enqueue(options) => enqueue::run(options).await,
+            Self::Config(options) => config::run(options),
             Self::Jobs(options) => jobs::run(options).await,
             Self::Explain(options) => explain::run(options).await,
             Self::Queues(options) => queues::run(options).await,

@@ -17,8 +17,10 @@
 
 mod bench;
 mod command;
+mod exec;
 mod failure;
 mod job_id;
+mod logging;
 mod output;
 mod session;
 mod words;
@@ -43,12 +45,6 @@ struct App {
 /// Parses the command line and does what it says, with `tasks` compiled in. Installs a `tracing` subscriber that writes to standard error.
 pub fn main(tasks: TaskList) -> ExitCode {
     let app = App::parse_from(job_id::mark(std::env::args_os()));
-    tracing_subscriber::fmt()
-        .with_env_filter(
-            tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn")),
-        )
-        .with_writer(std::io::stderr)
-        .init();
     match run(app, tasks) {
         Ok(answer) => answer.into(),
         Err(failure) => {

@@ -1,7 +1,10 @@
-//! Where a command works: which store and namespace, and a client of it.
+//! Where a command works: its configuration, which store and namespace, and a client of it.
+
+use std::path::PathBuf;
 
 use clap::Args;
 use linchpin::Client;
+use linchpin::config::Config;
 
 use crate::failure::Failure;
 
@@ -9,42 +12,62 @@ use crate::failure::Failure;
 #[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "Store")]
 pub struct Session {
-    /// The store: redis://, rediss://, unix:// or memory://.
-    #[arg(long, value_name = "URL", env = "LINCHPIN__STORE__URL", hide_env_values = true)]
+    /// A configuration file; variables such as LINCHPIN__STORE__URL go before it.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The store: redis://, rediss://, unix:// or memory://. Goes before the configuration.
+    #[arg(long, value_name = "URL")]
     store: Option<String>,
-    /// The namespace: everything of one installation. Default: `linchpin`.
-    #[arg(long, value_name = "NAME", env = "LINCHPIN__STORE__NAMESPACE")]
+    /// The namespace: everything of one installation. Goes before the configuration; `linchpin` by default.
+    #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
 }
 
 impl Session {
-    /// A client of the store that was named.
+    /// The configuration: flags before the environment before the file.
     ///
     /// # Errors
-    /// Usage, when none was named or it is none; else what [`Client::connect`] says.
-    pub async fn client(&self) -> Result<Client, Failure> {
-        let Some(url) = &self.store else {
-            return Err(Failure::usage(
-                "no store was named, and there is no default; choose one:\n  --store redis://127.0.0.1/   a Redis server, shared by all processes\n  --store memory://            this process alone, gone when it ends",
-            ));
-        };
-        let mut builder = Client::builder(url);
-        if let Some(namespace) = &self.namespace {
-            builder = builder.namespace(namespace);
+    /// Usage: everything that is wrong with it.
+    pub fn configuration(&self) -> Result<Config, Failure> {
+        let mut config = Config::load(self.config.as_deref(), environment()).map_err(Failure::usage)?;
+        if let Some(url) = &self.store {
+            config.store.url = Some(url.clone());
         }
-        Ok(builder.connect().await?)
+        if let Some(namespace) = &self.namespace {
+            config.store.namespace.clone_from(namespace);
+        }
+        Ok(config)
     }
 
     /// A client of a store that other processes see too: for commands that have nothing to do on a store of their own.
     ///
     /// # Errors
-    /// Usage, when the store is `memory://`; else as [`Session::client`].
+    /// Usage, when none was named or the store is `memory://`; else what [`Client::connect`] says.
     pub async fn shared_client(&self) -> Result<Client, Failure> {
-        if self.store.as_deref().is_some_and(|url| url.starts_with("memory:")) {
+        let config = self.configuration()?;
+        if config.store.url.as_deref().is_some_and(|url| url.starts_with("memory:")) {
             return Err(Failure::usage(
                 "a memory:// store lives and ends with its process, so this command would find it empty: name the store of your workers, such as --store redis://127.0.0.1/",
             ));
         }
-        self.client().await
+        connect(&config).await
     }
+}
+
+/// A client of the configured store.
+///
+/// # Errors
+/// Usage, when there is none; else what [`Client::connect`] says.
+pub async fn connect(config: &Config) -> Result<Client, Failure> {
+    let Some(url) = &config.store.url else {
+        return Err(Failure::usage(
+            "no store was named, and there is no default; choose one:\n  --store redis://127.0.0.1/   a Redis server, shared by all processes\n  --store memory://            this process alone, gone when it ends",
+        ));
+    };
+    Ok(Client::builder(url).namespace(&config.store.namespace).connect().await?)
+}
+
+/// The environment; what is no text in it cannot be configuration.
+fn environment() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }

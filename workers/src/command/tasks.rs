@@ -73,7 +73,7 @@ fn row(listed: &Value) -> Vec<String> {
     let timeout = listed["timeout_ms"].as_u64().map(std::time::Duration::from_millis);
     vec![
         text("task"),
-        text("fields"),
+        arguments(listed),
         text("queue"),
         text("locks"),
         text("unique"),
@@ -81,4 +81,21 @@ fn row(listed: &Value) -> Vec<String> {
         timeout.map_or_else(|| "-".to_owned(), span),
         text("workers"),
     ]
+}
+
+/// `sku: string, qty: uint?`: a question mark stands behind what may be missing.
+fn arguments(listed: &Value) -> String {
+    let args = listed["args"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let written = |arg: &Value| {
+        let optional = if arg["optional"] == true { "?" } else { "" };
+        format!(
+            "{}: {}{optional}",
+            arg["name"].as_str().unwrap_or("?"),
+            arg["kind"].as_str().unwrap_or("?")
+        )
+    };
+    match args {
+        [] => "-".to_owned(),
+        args => args.iter().map(written).collect::<Vec<_>>().join(", "),
+    }
 }

@@ -1,0 +1,195 @@
+//! `linchpin work`: a worker of the configured tasks, and of those compiled into the binary.
+
+use clap::Args;
+use linchpin::client::End;
+use linchpin::config::{Config, TaskConfig};
+use linchpin::names::ProcessId;
+use linchpin::worker::{Summary, WorkerBuilder};
+use linchpin::{Client, TaskList, Worker};
+use serde_json::{Map, Value};
+
+use crate::exec;
+use crate::failure::{Answer, Failure};
+use crate::logging;
+use crate::output::line;
+use crate::session::{Session, connect};
+
+/// What to work on.
+#[derive(Args)]
+pub struct Options {
+    #[command(flatten)]
+    session: Session,
+    /// A queue to serve in place of the configured ones; again for more, the first is emptied first.
+    #[arg(long = "queue", value_name = "NAME")]
+    queues: Vec<String>,
+    /// Attempts at once, in place of the configured number.
+    #[arg(long, value_name = "N")]
+    concurrency: Option<usize>,
+    /// Enqueues this one job, runs it through the whole path without retries, and stops.
+    #[arg(long, value_name = "TASK JSON")]
+    once: Option<String>,
+}
+
+/// Works until told to stop. SIGINT or SIGTERM once lets handlers end, twice ends at once.
+///
+/// # Errors
+/// Usage, for a configuration that is wrong; when the store cannot be used at the start.
+pub async fn run(options: Options, tasks: TaskList) -> Result<Answer, Failure> {
+    let mut config = options.session.configuration()?;
+    logging::install(&config.log)?;
+    if !options.queues.is_empty() {
+        config.worker.queues = options.queues;
+    }
+    if let Some(concurrency) = options.concurrency {
+        config.worker.concurrency = concurrency;
+    }
+    let client = connect(&config).await?;
+    match options.once {
+        Some(job) => once(&client, &config, tasks, &job).await,
+        None => {
+            let worker = builder(&client, &config, tasks, &config.worker.queues).build()?;
+            let summary = worker.run(signals()).await?;
+            tracing::info!(summary = %told(&summary), "worker ended");
+            client.close().await?;
+            Ok(Answer::Yes)
+        }
+    }
+}
+
+/// The configured worker.
+fn builder(client: &Client, config: &Config, tasks: TaskList, queues: &[String]) -> WorkerBuilder {
+    let settings = &config.worker;
+    let mut worker = Worker::builder(client)
+        .concurrency(settings.concurrency)
+        .lease(settings.lease)
+        .shutdown_grace(settings.shutdown_grace)
+        .mismatch_window(settings.mismatch_window)
+        .attempts_log(settings.attempts_log)
+        .tasks(tasks);
+    for queue in queues {
+        worker = worker.queue(queue);
+    }
+    for (name, value) in &settings.labels {
+        worker = worker.label(name, value);
+    }
+    for (name, task) in &config.tasks {
+        worker = match task {
+            TaskConfig::Command(command) => worker.defined(exec::registration(name, (**command).clone())),
+            TaskConfig::Overrides(limits) => worker.limits(name, |spec| {
+                spec.retries = limits.retries.unwrap_or(spec.retries);
+                spec.timeout = limits.timeout.unwrap_or(spec.timeout);
+                spec.backoff = limits.backoff.unwrap_or(spec.backoff);
+            }),
+        };
+    }
+    worker
+}
+
+/// Runs one job in a queue of its own, so that nobody else takes it and it brings nobody else.
+async fn once(client: &Client, config: &Config, tasks: TaskList, job: &str) -> Result<Answer, Failure> {
+    let queue = format!("once.{}", ProcessId::random());
+    let worker = builder(client, config, tasks, std::slice::from_ref(&queue));
+    let (task, args) = read_job(job)?;
+    let id = client
+        .enqueue_named(&worker.manifests(), task, &args)?
+        .queue(&queue)
+        .retries(0)
+        .await?
+        .id();
+    let worker = worker.build()?;
+    let mut end = None;
+    worker
+        .run(async {
+            tokio::select! {
+                ended = client.wait(id) => end = Some(ended),
+                () = signals() => {}
+            }
+        })
+        .await?;
+    let answer = match end {
+        None => {
+            return Err(Failure::new(
+                "work --once",
+                format!("job {id} was interrupted; it is left in queue {queue}"),
+            ));
+        }
+        Some(ended) => ended?,
+    };
+    let seen = client.attempts(0, usize::MAX).await?;
+    let record = seen
+        .iter()
+        .rev()
+        .map(|entry| &entry.record)
+        .find(|record| record.job == id.to_string());
+    let ran = record.map_or(String::new(), |record| format!(" after {} ms", record.ran_ms));
+    match answer {
+        End::Done => {
+            line(&format!("{task} {id}: done{ran}"))?;
+            Ok(Answer::Yes)
+        }
+        other => {
+            let error = record.map(|record| record.error.as_str()).unwrap_or_default();
+            line(&format!("{task} {id}: {}{ran}: {error}", format!("{other:?}").to_lowercase()))?;
+            Ok(Answer::No)
+        }
+    }
+}
+
+/// `TASK JSON`, as the command line and the lines of `enqueue -` have it.
+///
+/// # Errors
+/// Usage, when there is no task or what stands behind it is no JSON object.
+pub(super) fn read_job(text: &str) -> Result<(&str, Map<String, Value>), Failure> {
+    let (task, json) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), "{}"));
+    if task.is_empty() {
+        return Err(Failure::usage(
+            "a job is a task's name and its arguments, such as: decrement '{\"sku\":\"A1\",\"qty\":2}'",
+        ));
+    }
+    Ok((task, read_args(json)?))
+}
+
+/// A job's arguments.
+///
+/// # Errors
+/// Usage, when they are no JSON object.
+pub(super) fn read_args(json: &str) -> Result<Map<String, Value>, Failure> {
+    match serde_json::from_str(json) {
+        Ok(Value::Object(args)) => Ok(args),
+        Ok(_) => Err(Failure::usage(format!(
+            "arguments {json}: they are one JSON object, such as {{\"sku\":\"A1\",\"qty\":2}}"
+        ))),
+        Err(error) => Err(Failure::usage(format!(
+            "arguments {json}: this is no JSON ({error}); they are one object, such as {{\"sku\":\"A1\",\"qty\":2}}"
+        ))),
+    }
+}
+
+fn told(summary: &Summary) -> String {
+    format!(
+        "done {}, failed {}, snoozed {}, dead {}, returned {}, lost {}",
+        summary.done, summary.failed, summary.snoozed, summary.dead, summary.returned, summary.lost
+    )
+}
+
+/// Resolves at the first SIGINT or SIGTERM; the second ends the process at once.
+async fn signals() {
+    signal().await;
+    tracing::info!("stopping: handlers may end; a second signal ends the worker at once");
+    tokio::spawn(async {
+        signal().await;
+        exec::kill_all();
+        std::process::exit(130);
+    });
+}
+
+async fn signal() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+}

@@ -1,0 +1,170 @@
+//! Tasks that are commands: an attempt starts a process in a group of its own, and ends only when the whole group has.
+//!
+//! A job carries data only: the program is the configuration's, each argument is one whole argument, and no shell reads any of it. While
+//! the worker lives, nothing in the group outlives its attempt. When the worker itself is killed with SIGKILL, its commands go on
+//! without it; their jobs run again after the lease, so what a command changes should be idempotent or check the fence it was given.
+
+mod group;
+mod output;
+
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use linchpin::attempt::StopCause;
+use linchpin::config::CommandTask;
+use linchpin::job::{Field, JobSpec};
+use linchpin::registry::Registration;
+use linchpin::task::TaskSpec;
+use linchpin::{Attempt, TaskError, TaskResult};
+use serde_json::{Map, Value};
+use tokio::io::AsyncWriteExt;
+use tokio::process::{Child, Command};
+
+use group::Group;
+
+pub use group::kill_all;
+
+/// The exit code that buries a job at once: sysexits.h calls it EX_DATAERR.
+const DISCARD: i32 = 65;
+/// How long the ends of a command's output are waited for after its group has ended: somebody outside the group may hold them open.
+const DRAIN: Duration = Duration::from_secs(1);
+
+/// The registration of a configured command.
+pub fn registration(name: &str, command: CommandTask) -> Registration {
+    let job = JobSpec {
+        queue: kept(&command.queue),
+        priority: command.priority,
+        locks: Box::leak(command.lock.iter().map(|lock| kept(lock)).collect()),
+        on_busy: command.on_busy,
+        wait_timeout: command.wait_timeout,
+        unique: command.unique.as_deref().map(kept),
+        unique_for: command.unique_for,
+        expires_in: command.expires_in,
+        crash_limit: command.crash_limit,
+        ..JobSpec::new(kept(name), fields(&command))
+    };
+    let task = TaskSpec {
+        retries: command.retries,
+        backoff: command.backoff,
+        timeout: command.timeout,
+        // an attempt that is told to stop ends when its process group has
+        blocking: true,
+        ..TaskSpec::DEFAULT
+    };
+    let command = Arc::new(command);
+    Registration::defined(job, task, move |attempt, args| run(command.clone(), attempt, args))
+}
+
+/// Names of a task live as long as the process, as those of a compiled one do.
+fn kept(text: &str) -> &'static str {
+    Box::leak(text.to_owned().into_boxed_str())
+}
+
+fn fields(command: &CommandTask) -> &'static [Field] {
+    Box::leak(command.args.iter().map(|(name, kind)| Field::new(kept(name), *kind)).collect())
+}
+
+async fn run(task: Arc<CommandTask>, attempt: Attempt, args: Map<String, Value>) -> TaskResult {
+    let words = words(&task, &args)?;
+    let mut child = start(&task, &attempt, &words)?;
+    let group = Group::of(&child);
+    let (input, out, err) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let job = serde_json::to_vec(&args)?;
+    let feeding = tokio::spawn(async move {
+        if let Some(mut input) = input {
+            // a command that does not read its job need not
+            let _ = input.write_all(&job).await;
+        }
+    });
+    let printed = tokio::spawn(output::log(out, attempt.job_id()));
+    let tail = output::Tail::default();
+    let kept = tokio::spawn(output::keep(err, tail.clone()));
+
+    let ended = tokio::select! { biased;
+        status = child.wait() => Ok(status),
+        cause = attempt.cancelled() => Err(cause),
+    };
+    if let Err(cause) = &ended {
+        stop(&mut child, &group, *cause, task.kill_grace).await;
+    }
+    // what it started and left behind
+    group.kill();
+    feeding.abort();
+    let _ = tokio::time::timeout(DRAIN, async { tokio::join!(printed, kept) }).await;
+    match ended {
+        Ok(status) => fate(status?, &tail.text()),
+        // a command that exits with 0 when it is told to stop has not done its job
+        Err(cause) => Err(format!("stopped: {cause}").into()),
+    }
+}
+
+/// The program and its arguments.
+fn words(task: &CommandTask, args: &Map<String, Value>) -> Result<Vec<String>, TaskError> {
+    let text = |name: &str| match args.get(name)? {
+        Value::String(text) => Some(text.clone()),
+        Value::Null => None,
+        other => Some(other.to_string()),
+    };
+    let mut words = Vec::with_capacity(task.exec.len());
+    for template in &task.exec {
+        let word = template
+            .render(text)
+            .map_err(|name| TaskError::discard(format!("argument `{name}` is missing")))?;
+        if word.contains('\0') {
+            return Err(TaskError::discard("an argument holds NUL, which no argument of a process can"));
+        }
+        words.push(word);
+    }
+    Ok(words)
+}
+
+fn start(task: &CommandTask, attempt: &Attempt, words: &[String]) -> Result<Child, TaskError> {
+    let program = words.first().map(String::as_str).unwrap_or_default();
+    let mut command = Command::new(program);
+    command
+        .args(&words[1..])
+        .env_clear()
+        .envs(task.env.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
+        .env("LINCHPIN_JOB_ID", attempt.job_id().to_string())
+        .env("LINCHPIN_ATTEMPT", attempt.number().to_string())
+        .env("LINCHPIN_FENCE", attempt.fence().to_string())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true);
+    if let Some(directory) = &task.directory {
+        command.current_dir(directory);
+    }
+    command.spawn().map_err(|error| {
+        format!("start `{program}`: {error} (is it there, executable, and named with its folder or found by a PATH in `env`?)").into()
+    })
+}
+
+/// Ends a process group: at once when the attempt does not count any more, else with a grace.
+async fn stop(child: &mut Child, group: &Group, cause: StopCause, grace: Duration) {
+    if cause != StopCause::LeaseLost {
+        group.term();
+        if tokio::time::timeout(grace, child.wait()).await.is_ok() {
+            return;
+        }
+    }
+    group.kill();
+    let _ = child.wait().await;
+}
+
+/// What an exit means for the job.
+fn fate(status: ExitStatus, stderr: &str) -> TaskResult {
+    let said = match stderr.trim() {
+        "" => String::new(),
+        text => format!(": {text}"),
+    };
+    match status.code() {
+        Some(0) => Ok(()),
+        Some(DISCARD) if said.is_empty() => Err(TaskError::discard(format!("exit code {DISCARD}"))),
+        Some(DISCARD) => Err(TaskError::discard(stderr.trim())),
+        Some(code) => Err(format!("exit code {code}{said}").into()),
+        None => Err(format!("{status}{said}").into()),
+    }
+}

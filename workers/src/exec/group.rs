@@ -1,0 +1,59 @@
+//! The process group of a command.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::process::Child;
+
+/// The groups that live, by their leader's process id.
+static LIVE: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+
+/// A command's process group. Dropping it kills what is left in it.
+pub(super) struct Group(Option<Pid>);
+
+impl Group {
+    /// The group that a child leads.
+    pub(super) fn of(child: &Child) -> Self {
+        let pid = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        if let Some(pid) = pid {
+            live(|groups| groups.insert(pid.as_raw_pid()));
+        }
+        Self(pid)
+    }
+
+    /// Asks everybody in it to end.
+    pub(super) fn term(&self) {
+        if let Some(pid) = self.0 {
+            let _ = kill_process_group(pid, Signal::TERM);
+        }
+    }
+
+    /// Ends everybody in it. An empty group is no failure.
+    pub(super) fn kill(&self) {
+        if let Some(pid) = self.0 {
+            let _ = kill_process_group(pid, Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
+        if let Some(pid) = self.0 {
+            live(|groups| groups.remove(&pid.as_raw_pid()));
+        }
+    }
+}
+
+/// Ends every group that lives: for a worker that ends at once.
+pub fn kill_all() {
+    let groups = live(|groups| groups.clone());
+    for pid in groups.into_iter().filter_map(Pid::from_raw) {
+        let _ = kill_process_group(pid, Signal::KILL);
+    }
+}
+
+fn live<T>(change: impl FnOnce(&mut BTreeSet<i32>) -> T) -> T {
+    change(&mut LIVE.lock().unwrap_or_else(PoisonError::into_inner))
+}

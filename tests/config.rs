@@ -66,6 +66,17 @@ fn defaults_are_those_of_the_code() {
 }
 
 #[test]
+fn the_documented_defaults_are_those_of_the_code() {
+    let documented = include_str!("../docs/configuration.md");
+    let config = parse("[tasks.x]\nexec = [\"echo\"]\n").unwrap();
+    for setting in config.settings().iter().filter(|setting| setting.origin == Origin::Default) {
+        let key = setting.key.strip_prefix("tasks.x.").unwrap_or(&setting.key);
+        let row = format!("| `{key}` | `{}` |", setting.value);
+        assert!(documented.contains(&row), "docs/configuration.md lacks: {row}");
+    }
+}
+
+#[test]
 fn a_command_is_read_with_everything_it_can_have() {
     let config = parse(
         r#"

@@ -11,7 +11,7 @@ use super::RedisStore;
 use super::connection::{Arguments, Fault, Pause};
 use super::log;
 use super::script::Name;
-use super::turn::{SettleShape, push_settles};
+use super::settles::{SettleShape, push_settles};
 use super::wire::{lock_spec, millis};
 use crate::clock::LeaseInstant;
 use crate::error::Error;

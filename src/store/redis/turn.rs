@@ -9,14 +9,16 @@ use redis::{Cmd, Value};
 use super::RedisStore;
 use super::connection::{Arguments, Fault, Pause};
 use super::lanes::Lane;
+use super::log;
+use super::notes::{Notes, put_off};
 use super::script::Name;
-use super::wire::{Reader, death_letter, lock_spec, millis};
-use super::{log, wire};
+use super::settles::{SettleShape, push_settles};
+use super::wire::{Reader, millis};
 use crate::clock::LeaseInstant;
 use crate::error::Error;
 use crate::limits::{ATTEMPTS_KEPT, grace, lock_ttl};
-use crate::names::{Fence, JobId, LockKey, OwnerToken, ProcessId};
-use crate::store::settle::{Charge, Settle, SettleAnswer, Verdict};
+use crate::names::{Fence, JobId, OwnerToken, ProcessId};
+use crate::store::settle::{Settle, SettleAnswer};
 use crate::store::turn::{Claim, ClaimedJob, LockOutcome, More, Suspects, Tries, Turn, TurnReply};
 
 /// Positions (from 0) of the arguments that differ between sendings of one turn.
@@ -288,193 +290,4 @@ fn arguments(worker: &ProcessId, lane: Lane, token: &OwnerToken, turn: &Turn) ->
     a.push(if turn.want == 0 && c == 0 { "1" } else { "0" });
     push_settles(&mut a, &turn.settles, shape.locks);
     a
-}
-
-/// The most locks that any attempt of a batch of settles held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum SettledLocks {
-    None,
-    One,
-    Several,
-}
-
-impl SettledLocks {
-    fn of(held: usize) -> Self {
-        match held {
-            0 => Self::None,
-            1 => Self::One,
-            _ => Self::Several,
-        }
-    }
-
-    /// As the scripts read it.
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Self::None => "0",
-            Self::One => "1",
-            Self::Several => "2",
-        }
-    }
-}
-
-/// What turn.lua and surrender.lua are told of a batch of settles besides the rows.
-pub(super) struct SettleShape {
-    pub(super) codes: String,
-    pub(super) runs: String,
-    pub(super) locks: SettledLocks,
-    pub(super) nested: String,
-    pub(super) uniques: String,
-}
-
-impl SettleShape {
-    pub(super) fn of(settles: &[Settle]) -> Self {
-        let mut shape = Self {
-            codes: String::new(),
-            runs: String::new(),
-            locks: SettledLocks::None,
-            nested: String::new(),
-            uniques: String::new(),
-        };
-        let mut run: Option<(&OwnerToken, usize)> = None;
-        for (i, settle) in settles.iter().enumerate() {
-            shape.locks = shape.locks.max(SettledLocks::of(settle.locks.len()));
-            if let Some(key) = &settle.unique {
-                let _ = writeln!(shape.uniques, "{}={}", i + 1, key.wire());
-            }
-            for (key, token) in &settle.nested {
-                let _ = writeln!(shape.nested, "{}={token}={}", i + 1, key.wire());
-            }
-            run = match run {
-                Some((token, n)) if *token == settle.token => Some((token, n + 1)),
-                other => {
-                    if let Some((token, n)) = other {
-                        let _ = write!(shape.runs, "{token}={n},");
-                    }
-                    Some((&settle.token, 1))
-                }
-            };
-        }
-        if let Some((token, n)) = run {
-            let _ = write!(shape.runs, "{token}={n},");
-        }
-        if settles.iter().any(|s| s.verdict != Verdict::Done) {
-            shape.codes = settles.iter().map(|s| letter(&s.verdict)).collect();
-        }
-        shape
-    }
-}
-
-fn letter(verdict: &Verdict) -> char {
-    match verdict {
-        Verdict::Done => 'd',
-        Verdict::Schedule { .. } => 's',
-        Verdict::Return => 'r',
-        Verdict::Rekey(_) => 'k',
-        Verdict::Bury { .. } => 'b',
-    }
-}
-
-/// The rows of the settles: ids, lock specs when there are any, an extra for each verdict that is not done.
-pub(super) fn push_settles(a: &mut Arguments, settles: &[Settle], locks: SettledLocks) {
-    for settle in settles {
-        a.push(settle.id.encode());
-    }
-    if locks != SettledLocks::None {
-        for settle in settles {
-            match settle.locks.as_slice() {
-                [] => a.push(""),
-                [one] => a.push(one.wire().as_bytes()),
-                many => a.push(lock_spec(many)),
-            };
-        }
-    }
-    let charge = |charge: Charge| match charge {
-        Charge::None => '0',
-        Charge::Attempt => '1',
-        Charge::Mismatch => '2',
-    };
-    for settle in settles {
-        match &settle.verdict {
-            Verdict::Done => {}
-            Verdict::Schedule {
-                delay,
-                charge: cost,
-                error,
-            } => {
-                a.push(format!(
-                    "{}|{}|{}",
-                    millis(*delay),
-                    charge(*cost),
-                    error.as_deref().unwrap_or_default()
-                ));
-            }
-            Verdict::Return => {
-                a.push("");
-            }
-            Verdict::Rekey(keys) => {
-                let mut keys = keys.clone();
-                keys.sort();
-                keys.dedup();
-                a.push(wire::lock_spec(&keys));
-            }
-            Verdict::Bury {
-                reason,
-                death,
-                charge: cost,
-            } => {
-                a.push(format!("{}|{}|{reason}", death_letter(*death), charge(*cost)));
-            }
-        }
-    }
-}
-
-/// The note of the claim as a whole: which job it put off.
-fn put_off(notes: &[u8]) -> Option<JobId> {
-    let id = notes.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"0 P "))?;
-    JobId::decode(id)
-}
-
-/// What the claim says of single jobs, by index.
-struct Notes(Vec<(usize, u8, String)>);
-
-impl Notes {
-    fn read(text: &[u8]) -> Self {
-        let text = String::from_utf8_lossy(text);
-        let note = |line: &str| {
-            let mut parts = line.splitn(3, ' ');
-            let index: usize = parts.next()?.parse().ok()?;
-            Some((
-                index.checked_sub(1)?,
-                *parts.next()?.as_bytes().first()?,
-                parts.next().unwrap_or_default().to_owned(),
-            ))
-        };
-        Self(text.lines().filter_map(note).collect())
-    }
-
-    fn apply(&self, index: usize, job: &mut ClaimedJob) {
-        for (_, kind, value) in self.0.iter().filter(|(i, ..)| *i == index) {
-            let ms = || Duration::from_millis(value.parse().unwrap_or(0));
-            match (kind, LockKey::from_wire(value)) {
-                (b'W', _) => job.how = LockOutcome::Waited(ms()),
-                (b'G', _) => job.how = LockOutcome::GaveUp(ms()),
-                (b'B', Some(key)) => job.how = LockOutcome::Busy(key),
-                (b'F', Some(key)) => job.how = LockOutcome::Foreign(key),
-                (b'X', _) => job.how = LockOutcome::None,
-                (b'A', _) => job.alone = true,
-                (b'T', _) => {
-                    let mut fields = value.split(',').map(|f| f.parse::<u64>().unwrap_or(0));
-                    let mut field = || fields.next().unwrap_or(0);
-                    job.tries = Tries {
-                        charged: field() as u32,
-                        strikes: field() as u32,
-                        suspect: field() == 1,
-                        mismatches: field() as u32,
-                        mismatched_for: Duration::from_millis(field()),
-                    };
-                }
-                _ => {}
-            }
-        }
-    }
 }

@@ -38,6 +38,20 @@ pub const SWEEP: Duration = Duration::from_secs(600);
 pub const PAUSED_CHECK: Duration = Duration::from_millis(500);
 /// How long a freed lock is kept for the job whose turn it is.
 pub const NEXT_KEPT: Duration = Duration::from_secs(2);
+/// How long an offered lock is kept for the client whose turn it is: it confirms, or the lock ends.
+pub const OFFER_KEPT: Duration = Duration::from_secs(1);
+/// How often a client that waits for a lock asks again when nobody tells it anything.
+pub const ASK_EVERY: Duration = Duration::from_secs(1);
+/// How long after the last ask a process that waits for locks is not offered any, and keeps its places.
+pub const WAITING_SILENT: Duration = Duration::from_secs(4);
+/// How long after the last ask the places of a process are given up.
+pub const WAITING_GONE: Duration = Duration::from_secs(30);
+/// How long a task's attempt waits for a nested lock, and an owner that holds a lock for another.
+pub const NESTED_WAIT: Duration = Duration::from_secs(5);
+/// How long the store knows that a hold was broken by an operator.
+pub const BROKEN_KEPT: Duration = Duration::from_secs(4000);
+/// Of how many broken holds the store knows it.
+pub const BROKEN_KEPT_MAX: usize = 1000;
 /// How long a turn or an enqueue is resent before its outcome counts as unknown.
 pub const RESEND_DEADLINE: Duration = Duration::from_secs(120);
 /// How long an unused lane is remembered.
@@ -129,5 +143,6 @@ pub const fn lock_ttl(lease: Duration) -> Duration {
     Duration::from_nanos(lease.as_nanos() as u64 + grace(lease).as_nanos() as u64 + 2 * LOOK.as_nanos() as u64)
 }
 
+const _: () = assert!(BROKEN_KEPT.as_secs() > LEASE_MAX.as_secs());
 const _: () = assert!(SETTLES_MAX <= CONCURRENCY_MAX && CLAIM_MAX <= CONCURRENCY_MAX);
 const _: () = assert!(BODY_INLINE_MAX_BYTES < PAYLOAD_MAX_BYTES);

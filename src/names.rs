@@ -301,6 +301,12 @@ impl OwnerToken {
         Self(format!("{process}.{lane}.{number}").into())
     }
 
+    /// The token that a store keeps as this text.
+    #[cfg(feature = "redis")]
+    pub(crate) fn from_text(text: &str) -> Self {
+        Self(text.into())
+    }
+
     /// The token as text.
     pub fn as_str(&self) -> &str {
         &self.0

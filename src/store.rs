@@ -21,7 +21,7 @@ use async_trait::async_trait;
 use crate::error::Error;
 use crate::names::{JobId, LockKey, OwnerToken, ProcessId, QueueName, UniqueKey};
 use circumstances::{Circumstances, QueueView, WorkerView};
-use lease::{AcquireAnswer, ReleaseAnswer, Renewal, RenewalAnswer};
+use lease::{AcquireAnswer, BreakAnswer, HoldRenewal, HoldsRenewed, ParkAnswer, ReleaseAnswer, Renewal, RenewalAnswer};
 use new_job::{Accepted, NewJob};
 use page::{Cursor, JobFilter, JobPage};
 use settle::{Settle, SettleAnswer};
@@ -117,6 +117,20 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
 
     /// Releases what `token` holds of `key`, and gives the lock to the next waiter. Idempotent.
     async fn release(&self, key: &LockKey, token: &OwnerToken) -> Result<ReleaseAnswer, Error>;
+
+    /// Takes a lock under `token` for `ttl`, confirms an offer of it, or parks the acquisition in one line with the jobs that wait;
+    /// also hands the lock over if it is free. Idempotent by token. `asked` says that it may be in line already.
+    async fn acquire_or_park(&self, key: &LockKey, token: &OwnerToken, ttl: Duration, asked: bool) -> Result<ParkAnswer, Error>;
+
+    /// Takes an acquisition out of the line; what it was given meanwhile is released. Idempotent.
+    async fn give_up(&self, key: &LockKey, token: &OwnerToken) -> Result<ReleaseAnswer, Error>;
+
+    /// Renews locks held by themselves. One attempt, no resend: the watchdog calls again. Called from the watchdog's own runtime,
+    /// over a connection of its own.
+    async fn renew_holds(&self, holds: Vec<HoldRenewal>) -> Result<HoldsRenewed, Error>;
+
+    /// Takes a lock from whoever holds it and gives it to the next waiter. The holder is told; what it still settles is refused.
+    async fn break_lock(&self, key: &LockKey) -> Result<BreakAnswer, Error>;
 
     // ---- operators and the read model --------------------------------------------------------------------------------
 

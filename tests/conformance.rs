@@ -43,6 +43,7 @@ mod conformance {
     mod claim;
     mod enqueue;
     mod lease;
+    mod line;
     mod lock;
     mod log;
     mod look;

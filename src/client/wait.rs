@@ -163,7 +163,7 @@ impl Table {
                 push = pushes.recv() => match push {
                     Some(Push::Ended(id, ended)) => self.tell(id, ended.into()),
                     Some(Push::Resubscribed) => self.ask_about_all().await,
-                    Some(Push::Cancel(_)) => {}
+                    Some(Push::Cancel(_) | Push::Offered(_) | Push::Broken(..)) => {}
                     None => {
                         // Closed before cleared: whoever enters after the clearing sees it closed.
                         leaving.close();

@@ -70,3 +70,69 @@ pub enum ReleaseAnswer {
     /// It was not held under the token.
     NotHeld,
 }
+
+/// The answer to an acquisition that waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ParkAnswer {
+    /// Held: taken now, offered before and confirmed by this, or held by an earlier sending of the same token.
+    Acquired {
+        /// The acquisition's fence.
+        fence: Fence,
+        /// When this was first sent: the hold is valid from here.
+        sent_at: LeaseInstant,
+    },
+    /// In line behind others. [`Push::Offered`](crate::store::view::Push::Offered) tells of its turn.
+    Parked {
+        /// When nothing was heard until then, ask again.
+        ask_in: Duration,
+    },
+}
+
+/// A renewal of a lock held by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HoldRenewal {
+    /// The lock.
+    pub key: LockKey,
+    /// The acquisition.
+    pub token: OwnerToken,
+    /// How long it is held from when this arrives.
+    pub ttl: Duration,
+}
+
+/// The answer to renewals of locks held by themselves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HoldsRenewed {
+    /// When they were sent: what was renewed is valid from here.
+    pub sent_at: LeaseInstant,
+    /// For each, in order.
+    pub holds: Vec<HoldRenewed>,
+}
+
+/// What became of one hold in a renewal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HoldRenewed {
+    /// Renewed.
+    Renewed,
+    /// Nobody holds it: its time had passed, or it was deleted.
+    Expired,
+    /// Somebody else holds it.
+    Taken,
+    /// An operator broke it.
+    Broken,
+}
+
+/// The answer to a break.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BreakAnswer {
+    /// Taken from its holder.
+    Broken {
+        /// The claim or acquisition that held it.
+        token: OwnerToken,
+        /// Its fence.
+        fence: Fence,
+    },
+    /// Nobody held it.
+    Free,
+    /// Something that is no lock stands under its key; nothing was done.
+    Foreign,
+}

@@ -10,6 +10,7 @@ mod claim;
 mod enqueue;
 mod free;
 mod hold;
+mod line;
 mod log;
 mod look;
 mod operate;
@@ -38,7 +39,7 @@ use crate::error::Error;
 use crate::names::{JobId, LockKey, OwnerToken, ProcessId, QueueName, UniqueKey};
 use crate::store::Store;
 use crate::store::circumstances::{Circumstances, QueueView, WorkerView};
-use crate::store::lease::{AcquireAnswer, ReleaseAnswer, Renewal, RenewalAnswer};
+use crate::store::lease::{AcquireAnswer, BreakAnswer, HoldRenewal, HoldsRenewed, ParkAnswer, ReleaseAnswer, Renewal, RenewalAnswer};
 use crate::store::new_job::{Accepted, NewJob};
 use crate::store::page::{Cursor, JobFilter, JobPage};
 use crate::store::settle::{Settle, SettleAnswer};
@@ -262,6 +263,25 @@ impl Store for MemoryStore {
 
     async fn release(&self, key: &LockKey, token: &OwnerToken) -> Result<ReleaseAnswer, Error> {
         Ok(self.transition(|state| state.release(key, token)))
+    }
+
+    async fn acquire_or_park(&self, key: &LockKey, token: &OwnerToken, ttl: Duration, _asked: bool) -> Result<ParkAnswer, Error> {
+        let sent_at = LeaseInstant::now();
+        Ok(self.transition(|state| state.acquire_or_park(key, token, ttl, sent_at)))
+    }
+
+    async fn give_up(&self, key: &LockKey, token: &OwnerToken) -> Result<ReleaseAnswer, Error> {
+        Ok(self.transition(|state| state.give_up_waiting(key, token)))
+    }
+
+    async fn renew_holds(&self, holds: Vec<HoldRenewal>) -> Result<HoldsRenewed, Error> {
+        let sent_at = LeaseInstant::now();
+        let holds = self.transition(|state| holds.iter().map(|hold| state.renew_hold(hold)).collect());
+        Ok(HoldsRenewed { sent_at, holds })
+    }
+
+    async fn break_lock(&self, key: &LockKey) -> Result<BreakAnswer, Error> {
+        Ok(self.transition(|state| state.break_lock(key)))
     }
 
     async fn pause(&self, queue: &QueueName) -> Result<(), Error> {

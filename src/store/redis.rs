@@ -4,6 +4,7 @@ mod circumstances;
 mod connection;
 mod enqueue;
 mod follow;
+mod holds;
 mod keys;
 mod lanes;
 mod leases;
@@ -30,16 +31,16 @@ use crate::limits::LANE_KEPT;
 use crate::names::{JobId, LockKey, Namespace, OwnerToken, ProcessId, QueueName, TaskName, UniqueKey};
 use crate::store::Store;
 use crate::store::circumstances::{Circumstances, QueueView, WorkerView};
-use crate::store::lease::{AcquireAnswer, ReleaseAnswer, Renewal, RenewalAnswer};
+use crate::store::lease::{AcquireAnswer, BreakAnswer, HoldRenewal, HoldsRenewed, ParkAnswer, ReleaseAnswer, Renewal, RenewalAnswer};
 use crate::store::new_job::{Accepted, NewJob};
 use crate::store::page::{Cursor, JobFilter, JobPage};
 use crate::store::settle::{Settle, SettleAnswer};
 use crate::store::turn::{Turn, TurnReply};
 use crate::store::view::{AttemptEntry, CancelAnswer, Census, DeleteAnswer, JobView, Push, RetryAnswer, WatchAnswer, WorkerCard};
 use connection::{ANSWER_TIMEOUT, Address, Arguments, Link, Pause};
+use holds::FirstSent;
 use keys::Keys;
 use lanes::Lanes;
-use leases::FirstSent;
 use script::{Name, Scripts};
 
 /// Version of the layout of keys and formats.
@@ -57,6 +58,8 @@ pub struct RedisStore {
     scripts: Scripts,
     commands: Link,
     watchdog: Link,
+    /// The watchdog of locks held by themselves.
+    holds: Link,
     /// The blocking connection of each worker; taken while in use, so that dropping the wait closes it.
     waiting: Mutex<HashMap<ProcessId, redis::aio::MultiplexedConnection>>,
     lanes: Lanes,
@@ -89,6 +92,7 @@ impl RedisStore {
         let store = Self {
             commands: Link::new(address.clone(), ANSWER_TIMEOUT),
             watchdog: Link::new(address.clone(), ANSWER_TIMEOUT),
+            holds: Link::new(address.clone(), ANSWER_TIMEOUT),
             address,
             scripts: Scripts::assemble(keys.prefix(), test_clock),
             keys,
@@ -377,6 +381,22 @@ impl Store for RedisStore {
 
     async fn release(&self, key: &LockKey, token: &OwnerToken) -> Result<ReleaseAnswer, Error> {
         self.run_release(key, token).await
+    }
+
+    async fn acquire_or_park(&self, key: &LockKey, token: &OwnerToken, ttl: Duration, asked: bool) -> Result<ParkAnswer, Error> {
+        self.run_acquire_or_park(key, token, ttl, asked).await
+    }
+
+    async fn give_up(&self, key: &LockKey, token: &OwnerToken) -> Result<ReleaseAnswer, Error> {
+        self.run_give_up(key, token).await
+    }
+
+    async fn renew_holds(&self, holds: Vec<HoldRenewal>) -> Result<HoldsRenewed, Error> {
+        self.run_renew_holds(holds).await
+    }
+
+    async fn break_lock(&self, key: &LockKey) -> Result<BreakAnswer, Error> {
+        self.run_break_lock(key).await
     }
 
     async fn pause(&self, queue: &QueueName) -> Result<(), Error> {

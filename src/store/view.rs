@@ -118,6 +118,10 @@ pub enum Push {
     Ended(JobId, Ended),
     /// An attempt of this worker is asked to stop.
     Cancel(JobId),
+    /// A lock that this process waits for is offered to an acquisition of it: confirm by asking again.
+    Offered(OwnerToken),
+    /// An operator broke a lock that this process held.
+    Broken(LockKey, OwnerToken),
     /// The connection was lost for a while: pushes may have been missed.
     Resubscribed,
 }
@@ -161,7 +165,7 @@ pub struct Census {
     pub ready: Vec<(QueueName, u64)>,
     /// Scheduled jobs.
     pub scheduled: u64,
-    /// Parked jobs.
+    /// Parked jobs, and clients that wait for a lock among them.
     pub parked: u64,
     /// Active jobs.
     pub active: u64,

@@ -142,7 +142,7 @@ impl Listener {
             match push {
                 Push::Cancel(id) => self.watched.cancel(id),
                 Push::Resubscribed => self.watched.renew_now(),
-                Push::Ended(..) => {}
+                Push::Ended(..) | Push::Offered(_) | Push::Broken(..) => {}
             }
         }
     }

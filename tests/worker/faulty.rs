@@ -9,7 +9,7 @@ use linchpin::Error;
 use linchpin::names::{JobId, LockKey, OwnerToken, ProcessId, QueueName, UniqueKey};
 use linchpin::store::Store;
 use linchpin::store::circumstances::{Circumstances, QueueView, WorkerView};
-use linchpin::store::lease::{AcquireAnswer, ReleaseAnswer, Renewal, RenewalAnswer};
+use linchpin::store::lease::{AcquireAnswer, BreakAnswer, HoldRenewal, HoldsRenewed, ParkAnswer, ReleaseAnswer, Renewal, RenewalAnswer};
 use linchpin::store::memory::MemoryStore;
 use linchpin::store::new_job::{Accepted, NewJob};
 use linchpin::store::page::{Cursor, JobFilter, JobPage};
@@ -168,6 +168,18 @@ impl Store for Faulty {
     }
     async fn release(&self, key: &LockKey, token: &OwnerToken) -> Result<ReleaseAnswer, Error> {
         self.inner.release(key, token).await
+    }
+    async fn acquire_or_park(&self, key: &LockKey, token: &OwnerToken, ttl: Duration, asked: bool) -> Result<ParkAnswer, Error> {
+        self.inner.acquire_or_park(key, token, ttl, asked).await
+    }
+    async fn give_up(&self, key: &LockKey, token: &OwnerToken) -> Result<ReleaseAnswer, Error> {
+        self.inner.give_up(key, token).await
+    }
+    async fn renew_holds(&self, holds: Vec<HoldRenewal>) -> Result<HoldsRenewed, Error> {
+        self.inner.renew_holds(holds).await
+    }
+    async fn break_lock(&self, key: &LockKey) -> Result<BreakAnswer, Error> {
+        self.inner.break_lock(key).await
     }
     async fn pause(&self, queue: &QueueName) -> Result<(), Error> {
         self.inner.pause(queue).await

@@ -68,7 +68,7 @@ impl State {
     fn ahead(&self, id: JobId) -> Option<u64> {
         if let Some(Place::Parked { behind }) = self.places.get(&id) {
             let waiting = self.parked.get(behind)?.iter().take(POSITION_MAX);
-            return waiting.into_iter().position(|waiter| *waiter == id).map(|at| at as u64);
+            return waiting.into_iter().position(|waiter| waiter.job() == Some(id)).map(|at| at as u64);
         }
         let list = self.list_of(id).filter(|_| self.is_ready(id))?;
         let at = self.queues.get(&list)?.iter().take(POSITION_MAX).position(|entry| *entry == id)?;

@@ -1,7 +1,7 @@
 //! Free: a lock loses its holder, and the first waiter that may run is next.
 
 use super::settle::Freed;
-use super::state::{Lock, Next, Place, State, Wait};
+use super::state::{Lock, Next, Place, State, Wait, Waiter};
 use crate::limits::{NEXT_KEPT, PAUSED_CHECK};
 use crate::names::{JobId, LockKey, OwnerToken};
 
@@ -45,11 +45,20 @@ impl State {
         if self.lock_of(key).is_some() || self.next.contains_key(key) {
             return;
         }
-        if let Some(id) = self.first_waiter(key) {
-            self.make_next(key, id);
-            self.push_head(id);
-        } else if self.parked.contains_key(key) {
-            self.left_alone.insert(key.clone(), self.now + PAUSED_CHECK);
+        match self.first_waiter(key) {
+            Some(waiter) => self.give_turn(key, waiter),
+            None if self.parked.contains_key(key) => drop(self.left_alone.insert(key.clone(), self.now + PAUSED_CHECK)),
+            None => {}
+        }
+    }
+
+    fn give_turn(&mut self, key: &LockKey, waiter: Waiter) {
+        match waiter {
+            Waiter::Job(id) => {
+                self.make_next(key, id);
+                self.push_head(id);
+            }
+            Waiter::Client(token) => self.offer(key, token),
         }
     }
 
@@ -71,10 +80,7 @@ impl State {
             self.drop_entry(late);
         }
         match following.filter(|_| self.lock_of(key).is_none()) {
-            Some(id) => {
-                self.make_next(key, id);
-                self.push_head(id);
-            }
+            Some(waiter) => self.give_turn(key, waiter),
             None => self.hand_over(key),
         }
     }
@@ -92,9 +98,15 @@ impl State {
         }
     }
 
-    /// The first waiter of a lock whose queue is not paused.
-    pub fn first_waiter(&self, key: &LockKey) -> Option<JobId> {
-        self.parked.get(key)?.iter().copied().find(|id| !self.is_paused(*id))
+    /// The first waiter of a lock that may have it: a job whose queue is not paused, a client that can be told.
+    pub fn first_waiter(&mut self, key: &LockKey) -> Option<Waiter> {
+        self.drop_gone(key);
+        let mut line = self.parked.get(key)?.iter();
+        line.find(|waiter| match waiter {
+            Waiter::Job(id) => !self.is_paused(*id),
+            Waiter::Client(token) => self.is_told(token),
+        })
+        .cloned()
     }
 
     pub fn is_paused(&self, id: JobId) -> bool {
@@ -117,17 +129,21 @@ impl State {
         self.places.insert(id, Place::Parked { behind: key.clone() });
         let list = self.parked.entry(key.clone()).or_default();
         match at_head {
-            true => list.push_front(id),
-            false => list.push_back(id),
+            true => list.push_front(Waiter::Job(id)),
+            false => list.push_back(Waiter::Job(id)),
         }
     }
 
     /// Takes a parked job off its lock's list.
     pub fn leave_list(&mut self, id: JobId, key: &LockKey) {
+        self.leave_line(&Waiter::Job(id), key);
+    }
+
+    pub fn leave_line(&mut self, leaving: &Waiter, key: &LockKey) {
         if let Some(list) = self.parked.get_mut(key) {
-            match list.front() == Some(&id) {
+            match list.front() == Some(leaving) {
                 true => drop(list.pop_front()),
-                false => list.retain(|waiter| *waiter != id),
+                false => list.retain(|waiter| waiter != leaving),
             }
             if list.is_empty() {
                 self.parked.remove(key);

@@ -2,7 +2,7 @@
 //! with waiters, then waits that last too long.
 
 use super::state::{Lock, Place, State};
-use crate::limits::PROMOTE_MAX;
+use crate::limits::{BROKEN_KEPT, PROMOTE_MAX, WAITING_GONE};
 use crate::names::LockKey;
 
 impl State {
@@ -47,7 +47,7 @@ impl State {
         keys
     }
 
-    fn check_lock(&mut self, key: &LockKey) {
+    pub fn check_lock(&mut self, key: &LockKey) {
         match self.next.get(key) {
             Some(next) if next.until <= self.now => self.pass_over(key, next.job),
             Some(_) => {}
@@ -62,6 +62,8 @@ impl State {
         let now = self.now;
         self.locks
             .retain(|_, lock| !matches!(lock, Lock::Held { until, .. } if *until <= now));
+        self.waiting.retain(|_, asked| *asked + WAITING_GONE >= now);
+        self.broken.retain(|(at, ..)| *at + BROKEN_KEPT >= now);
         self.uniques.retain(|_, row| row.until.is_none_or(|until| until > now));
     }
 

@@ -41,6 +41,12 @@ impl Pushes {
         }
     }
 
+    /// Whether somebody hears what this process is told.
+    pub fn is_heard(&self, process: &ProcessId) -> bool {
+        let mut subscribers = self.0.get(process).into_iter().flatten();
+        subscribers.any(|subscriber| !subscriber.sender.is_closed())
+    }
+
     /// Sends to the process whose claim or acquisition `token` names.
     pub fn send_to_owner(&mut self, token: &OwnerToken, push: Push) {
         let worker = token.as_str().split('.').next().unwrap_or_default();

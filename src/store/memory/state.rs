@@ -33,7 +33,7 @@ pub(super) struct State {
     /// Only of jobs with which something went wrong.
     pub tries: HashMap<JobId, TriesRow>,
     pub locks: BTreeMap<LockKey, Lock>,
-    pub parked: BTreeMap<LockKey, VecDeque<JobId>>,
+    pub parked: BTreeMap<LockKey, VecDeque<Waiter>>,
     /// Until when the looks leave a free lock alone, because all who wait for it are in paused queues.
     pub left_alone: BTreeMap<LockKey, Time>,
     /// The job whose turn it is, until it is claimed.
@@ -59,6 +59,29 @@ pub(super) struct State {
     /// A mark was armed in this transition.
     pub armed: bool,
     pub pushes: Pushes,
+    /// When each process that waits for locks asked last.
+    pub waiting: BTreeMap<ProcessId, Time>,
+    /// The acquisition that asks in this transition: no push is needed to reach it.
+    pub asking: Option<OwnerToken>,
+    /// Holds that an operator broke, and when.
+    pub broken: VecDeque<(Time, LockKey, OwnerToken)>,
+}
+
+/// Who stands in line for a lock.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) enum Waiter {
+    Job(JobId),
+    /// An acquisition of a client.
+    Client(OwnerToken),
+}
+
+impl Waiter {
+    pub fn job(&self) -> Option<JobId> {
+        match self {
+            Waiter::Job(id) => Some(*id),
+            Waiter::Client(_) => None,
+        }
+    }
 }
 
 pub(super) struct StoredJob {
@@ -206,8 +229,11 @@ impl State {
 
     /// Takes every entry of a job off the lists.
     pub fn lose_entries(&mut self, id: JobId) {
-        for list in self.queues.values_mut().chain(self.parked.values_mut()) {
+        for list in self.queues.values_mut() {
             list.retain(|entry| *entry != id);
+        }
+        for line in self.parked.values_mut() {
+            line.retain(|waiter| waiter.job() != Some(id));
         }
         self.queues.retain(|_, list| !list.is_empty());
         self.parked.retain(|_, list| !list.is_empty());

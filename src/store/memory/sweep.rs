@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 
 use super::settle::Freed;
-use super::state::{Place, State};
+use super::state::{Place, State, Waiter};
 use crate::limits::SWEEP;
 use crate::names::{JobId, OwnerToken};
 
@@ -56,7 +56,7 @@ impl State {
     /// Jobs that are ready, scheduled or parked and in no list that says so.
     fn list_the_unlisted(&mut self) {
         let queued: HashSet<JobId> = self.queues.values().flatten().copied().collect();
-        let parked: HashSet<JobId> = self.parked.values().flatten().copied().collect();
+        let parked: HashSet<JobId> = self.parked.values().flatten().filter_map(Waiter::job).collect();
         let is_listed = |id: &JobId| match self.places.get(id) {
             None => queued.contains(id) || self.owners.contains_key(id),
             Some(Place::Scheduled { due }) => self.scheduled.contains(&(*due, *id)),

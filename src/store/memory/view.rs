@@ -1,8 +1,8 @@
 //! The read model: a job, the census, the keys.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
-use super::state::{Lock, Place, State};
+use super::state::{Lock, Place, State, Waiter};
 use crate::names::{JobId, QueueName};
 use crate::store::view::{Census, JobView, State as JobState};
 
@@ -72,8 +72,10 @@ impl State {
             .queues
             .iter()
             .map(|((queue, priority), entries)| (format!("queue:{queue}:{}", priority.digit()), entries));
-        let parked = self.parked.iter().map(|(key, list)| (format!("parked:{}", key.wire()), list));
-        let lists = queues.chain(parked).map(|(name, ids)| (name, ids.iter().copied().collect()));
+        let queues = queues.map(|(name, ids)| (name, ids.iter().copied().collect()));
+        let jobs = |line: &VecDeque<Waiter>| line.iter().filter_map(Waiter::job).collect();
+        let parked = self.parked.iter().map(|(key, line)| (format!("parked:{}", key.wire()), jobs(line)));
+        let lists = queues.chain(parked);
         let next = self.next.iter().map(|(key, next)| (format!("next:{}", key.wire()), vec![next.job]));
         lists.chain(next).collect()
     }
@@ -105,6 +107,8 @@ impl State {
         add("lock_checks".into(), self.lock_checks().len());
         add("next".into(), self.next.len());
         add("waits".into(), self.waits.len());
+        add("waiting".into(), self.waiting.len());
+        add("broken".into(), self.broken.len());
         for key in self.uniques.keys() {
             add(format!("unique:{}", key.wire()), usize::from(self.unique_row(key).is_some()));
         }

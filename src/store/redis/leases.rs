@@ -1,8 +1,6 @@
-//! Renewing, surrendering and single locks on Redis.
+//! Renewing and surrendering on Redis, and how idempotent scripts are resent.
 
-use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use redis::Value;
@@ -16,8 +14,7 @@ use super::wire::{lock_spec, millis};
 use crate::clock::LeaseInstant;
 use crate::error::Error;
 use crate::limits::{ATTEMPTS_KEPT, grace, lock_ttl};
-use crate::names::{Fence, LockKey, OwnerToken};
-use crate::store::lease::{AcquireAnswer, ReleaseAnswer, Renewal, RenewalAnswer, Renewed};
+use crate::store::lease::{Renewal, RenewalAnswer, Renewed};
 use crate::store::settle::{Settle, SettleAnswer};
 
 /// Attempts named in one renewal script: keeps it under 5 ms.
@@ -115,42 +112,6 @@ impl RedisStore {
         }
     }
 
-    pub(super) async fn run_acquire(&self, key: &LockKey, token: &OwnerToken, ttl: Duration) -> Result<AcquireAnswer, Error> {
-        let mut a = Arguments::default();
-        a.push(key.wire().as_bytes()).push(token.as_str()).int(millis(ttl).max(1));
-        // a lost answer may have begun the hold: it is valid from its first sending
-        let sent_at = self.first_sent.note(token);
-        let result = self.patiently(Name::Acquire, &a, &format!("lock `{key}`")).await;
-        if !matches!(result, Err(Error::Unknown { .. })) {
-            self.first_sent.forget(token);
-        }
-        match result? {
-            Value::BulkString(text) if text == b"busy" => Ok(AcquireAnswer::Busy),
-            Value::BulkString(text) => {
-                let fence = std::str::from_utf8(&text).ok().and_then(|f| f.parse().ok());
-                let fence = fence.ok_or_else(|| Error::Internal {
-                    what: format!("lock `{key}` holds a fence that is no number"),
-                })?;
-                Ok(AcquireAnswer::Acquired {
-                    fence: Fence(fence),
-                    sent_at,
-                })
-            }
-            other => Err(Error::Internal {
-                what: format!("the acquire script answered {other:?}"),
-            }),
-        }
-    }
-
-    pub(super) async fn run_release(&self, key: &LockKey, token: &OwnerToken) -> Result<ReleaseAnswer, Error> {
-        let mut a = Arguments::default();
-        a.push(key.wire().as_bytes()).push(token.as_str());
-        match self.patiently(Name::Release, &a, &format!("release `{key}`")).await? {
-            Value::Int(1) => Ok(ReleaseAnswer::Released),
-            _ => Ok(ReleaseAnswer::NotHeld),
-        }
-    }
-
     /// Runs an idempotent script until it is answered, for at most five seconds.
     pub(super) async fn patiently(&self, name: Name, arguments: &Arguments, what: &str) -> Result<Value, Error> {
         let begun = Instant::now();
@@ -178,20 +139,5 @@ impl RedisStore {
             }
             pause.wait().await;
         }
-    }
-}
-
-/// When acquisitions whose answer is outstanding were first sent.
-#[derive(Debug, Default)]
-pub(super) struct FirstSent(Mutex<HashMap<OwnerToken, LeaseInstant>>);
-
-impl FirstSent {
-    fn note(&self, token: &OwnerToken) -> LeaseInstant {
-        let mut map = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        *map.entry(token.clone()).or_insert_with(LeaseInstant::now)
-    }
-
-    fn forget(&self, token: &OwnerToken) {
-        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).remove(token);
     }
 }

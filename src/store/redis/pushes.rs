@@ -5,7 +5,7 @@ use tokio::sync::mpsc;
 
 use super::connection::{Address, Fault, Pause};
 use super::wire::death_of;
-use crate::names::JobId;
+use crate::names::{JobId, LockKey, OwnerToken};
 use crate::store::view::{Ended, Push};
 
 /// Pushes waiting for their process; more are dropped with a word, and the process asks again.
@@ -53,9 +53,17 @@ async fn serve(address: Address, channel: String, first: redis::aio::PubSub, sen
     }
 }
 
-/// `c<id>` asks an attempt to stop; `e<id>d` done, `e<id>x` deleted, `e<id>b<letter>` dead.
+/// `c<id>` asks an attempt to stop; `e<id>d` done, `e<id>x` deleted, `e<id>b<letter>` dead; `o<token>` offers a lock, `b<token>|<key>` one was
+/// broken.
 fn read(message: &[u8]) -> Option<Push> {
     let (kind, rest) = message.split_first()?;
+    if matches!(kind, b'o' | b'b') {
+        let text = std::str::from_utf8(rest).ok()?;
+        return match text.split_once('|') {
+            None => Some(Push::Offered(OwnerToken::from_text(text))),
+            Some((token, key)) => Some(Push::Broken(LockKey::from_wire(key)?, OwnerToken::from_text(token))),
+        };
+    }
     let id = JobId::decode(rest.get(..JobId::LEN)?)?;
     match (kind, rest.get(JobId::LEN)) {
         (b'c', _) => Some(Push::Cancel(id)),

@@ -11,7 +11,11 @@ pub(super) enum Name {
     Delete,
     Retry,
     Acquire,
+    Ask,
     Release,
+    GiveUp,
+    RenewHolds,
+    Break,
     Watch,
     View,
     Register,
@@ -31,7 +35,7 @@ macro_rules! lua {
 }
 
 impl Name {
-    const ALL: [Name; 21] = [
+    const ALL: [Name; 25] = [
         Name::Turn,
         Name::Enqueue,
         Name::Renew,
@@ -40,7 +44,11 @@ impl Name {
         Name::Delete,
         Name::Retry,
         Name::Acquire,
+        Name::Ask,
         Name::Release,
+        Name::GiveUp,
+        Name::RenewHolds,
+        Name::Break,
         Name::Watch,
         Name::View,
         Name::Register,
@@ -66,7 +74,11 @@ impl Name {
             Name::Delete => "delete",
             Name::Retry => "retry",
             Name::Acquire => "acquire",
+            Name::Ask => "ask",
             Name::Release => "release",
+            Name::GiveUp => "give_up",
+            Name::RenewHolds => "renew_holds",
+            Name::Break => "break",
             Name::Watch => "watch",
             Name::View => "view",
             Name::Register => "register",
@@ -86,18 +98,22 @@ impl Name {
     fn parts(self) -> &'static [&'static str] {
         match self {
             Name::Turn => {
-                lua!["lazy_open" "formats" "tries" "ends" "back" "free" "reap" "sweep" "look" "lone" "lazy_close" "settle" "claim" "replay" "turn"]
+                lua!["lazy_open" "formats" "tries" "ends" "back" "clients" "free" "reap" "sweep" "check" "look" "lone" "lazy_close" "settle" "claim" "replay" "turn"]
             }
             Name::Enqueue => lua!["enqueue_plain" "formats" "enqueue"],
-            Name::Renew => lua!["formats" "tries" "ends" "back" "free" "renew"],
+            Name::Renew => lua!["formats" "tries" "ends" "back" "clients" "free" "renew"],
             Name::Surrender => {
-                lua!["lazy_open" "formats" "tries" "ends" "back" "free" "reap" "sweep" "look" "lone" "lazy_close" "settle" "surrender"]
+                lua!["lazy_open" "formats" "tries" "ends" "back" "clients" "free" "reap" "sweep" "check" "look" "lone" "lazy_close" "settle" "surrender"]
             }
-            Name::Cancel => lua!["formats" "tries" "ends" "free" "leave" "cancel"],
-            Name::Delete => lua!["formats" "tries" "ends" "free" "leave" "delete"],
-            Name::Retry => lua!["formats" "tries" "ends" "free" "leave" "retry"],
-            Name::Acquire => lua!["acquire"],
-            Name::Release => lua!["formats" "free" "release"],
+            Name::Cancel => lua!["formats" "tries" "ends" "clients" "free" "leave" "cancel"],
+            Name::Delete => lua!["formats" "tries" "ends" "clients" "free" "leave" "delete"],
+            Name::Retry => lua!["formats" "tries" "ends" "clients" "free" "leave" "retry"],
+            Name::Acquire => lua!["take" "acquire"],
+            Name::Ask => lua!["take" "formats" "clients" "free" "check" "ask"],
+            Name::Release => lua!["formats" "clients" "free" "release"],
+            Name::GiveUp => lua!["formats" "clients" "free" "give_up"],
+            Name::RenewHolds => lua!["renew_holds"],
+            Name::Break => lua!["formats" "clients" "free" "break"],
             Name::Watch => lua!["watch"],
             Name::View => lua!["formats" "instant" "view"],
             Name::Register => lua!["register"],
@@ -159,7 +175,7 @@ impl Scripts {
 }
 
 /// Names of keys that fragments write as constants.
-const KEYS: [(&str, &str); 16] = [
+const KEYS: [(&str, &str); 18] = [
     ("JOBS", "jobs"),
     ("BODIES", "bodies"),
     ("OWN", "owners"),
@@ -176,6 +192,8 @@ const KEYS: [(&str, &str); 16] = [
     ("CANCELS", "cancels"),
     ("WATCHED", "watched"),
     ("PAUSED", "paused"),
+    ("WAITING", "waiting"),
+    ("BROKEN", "broken"),
 ];
 
 /// Length of a written job id, the constant `L` of the fragments.

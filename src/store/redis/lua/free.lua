@@ -1,13 +1,13 @@
 -- Purpose: a lock that was released goes to its next waiter. Fragment.
 -- A lock is given to a job only inside the claim that also makes it owned. Here the first live waiter of an absent lock becomes
--- `next`: at the head of its queue, noted with a deadline. Waiters of paused queues are passed over and keep their place.
+-- `next`: at the head of its queue, noted with a deadline. Waiters of paused queues are passed over and keep their place. A client gets its offer here.
 -- KEYS: -
 -- ARGV: -
--- Returns: free(key,ms,first waiter where known) -> where and place of the next waiter (still in parked) or nil; offer(key,where,ms);
+-- Returns: free(key,ms,first waiter where known) -> where and place of the next job (still in parked) or nil, also where a client got it; offer(key,where,ms);
 --   free_and_offer(key,ms); free_held(lock specs,token,ms)
--- Cost: 2 commands a waiter looked at, at most 16 waiters
+-- Cost: 2 commands a waiter looked at, at most 16 jobs and 512 clients of silent processes
 -- Called by: settle, reap, checks, release, cancel, delete, claim
-local NEXT_MS,PAUSED_MS,PASSED_MAX=2000,500,16
+local NEXT_MS,PAUSED_MS,PASSED_MAX,LOOKED_MAX=2000,500,16,512
 local function absent(key) return call('EXISTS',P..'lock:'..key)==0 end
 -- nothing waits and nothing is offered: no look is needed
 local function settle_checks(key)
@@ -20,22 +20,34 @@ local function unpark(key,where,id)
 end
 local function free(key,ms,first)
   if not absent(key) then return nil end
-  local pk,at=P..'parked:'..key,0
-  for _=1,PASSED_MAX do
+  local pk,at,jobs=P..'parked:'..key,0,0
+  for _=1,LOOKED_MAX do
     local where=first or call('LINDEX',pk,int(at))
     first=nil
-    if not where then break end
-    local queue,_,_,id=split_where(where)
-    local place=id and call('HGET',PLACES,id)
-    if not place or sub(place,1,1)~='p' or match(place,'|(.*)$')~=key then
-      call('LREM',pk,'1',where)                         -- dead: gone, cancelled, or waiting elsewhere
-    elseif (not rare or rare.paused) and call('SISMEMBER',PAUSED,queue)==1 then
-      at=at+1
+    if not where or jobs==PASSED_MAX then break end
+    local client=sub(where,1,1)=='c' and sub(where,2)
+    if client then
+      local said=offer_client(key,client,ms)
+      if said=='silent' then at=at+1 else call('LREM',pk,'1',where) end
+      if said=='offered' then
+        call('ZADD',LC,int(ms+OFFER_MS+1),key)
+        settle_checks(key)
+        return nil
+      end
     else
-      return where,place
+      jobs=jobs+1
+      local queue,_,_,id=split_where(where)
+      local place=id and call('HGET',PLACES,id)
+      if not place or sub(place,1,1)~='p' or match(place,'|(.*)$')~=key then
+        call('LREM',pk,'1',where)                       -- dead: gone, cancelled, or waiting elsewhere
+      elseif (not rare or rare.paused) and call('SISMEMBER',PAUSED,queue)==1 then
+        at=at+1
+      else
+        return where,place
+      end
     end
   end
-  -- only waiters of paused queues, or none: the look comes back for those
+  -- only waiters of paused queues and clients that cannot be told, or none: the look comes back for those
   if at>0 then call('ZADD',LC,int(ms+PAUSED_MS),key) else settle_checks(key) end
   return nil
 end

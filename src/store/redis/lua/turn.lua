@@ -117,7 +117,7 @@ if #suspects>1 then                                     -- an id: this job, at i
   want=math.min(want,1); suspects='2'; side=true; rare.tries=true
 end
 local out={'','','',''}
-local k,all,notes,fence,more=claim(looking and not any and 0 or want,queues,side,handed,ms,us,tonumber(st[1] or '0') or 0,A[5],A[7],A[8],suspects,out,only)
+local k,all,notes,fence,more=claim(looking and not any and 0 or want,queues,side,handed,ms,us,math.max(tonumber(st[1] or '0') or 0,lib and lib.last_granted() or 0),A[5],A[7],A[8],suspects,out,only)
 if only then more='2' elseif want==0 and any then more='1' end
 if looking and not any and not only then more='0' end                -- the look has seen that there is nothing
 if A[10]~='' and more~='0' and more~='3' then
@@ -132,7 +132,7 @@ if A[20]~='' then
   call('PEXPIRE',minute,'86400000')
 end
 local set={A[1],A[2]..'|'..bits..'|'..more}
-if k>0 then set[3]='fence'; set[4]=int(fence+k-1) end
+if k>0 then set[3]='fence'; set[4]=int(math.max(fence+k-1,lib and lib.last_granted() or 0)) end
 if nos then set[#set+1]='no'; set[#set+1]=nos end
 if looking then set[#set+1]='looked'; set[#set+1]=again and '0' or int(ms) end
 call('HSET',STATE,unpack(set))

@@ -12,10 +12,6 @@ const LONG: &[(&str, &str)] = &[
         "src/worker/fetcher.rs",
         "the claim loop: one actor whose turns, settles and shutdown share every line of its state",
     ),
-    (
-        "src/store/redis/turn.rs",
-        "the turn's request and reply, written and read side by side",
-    ),
     ("src/store/redis.rs", "the whole `Store` trait, one short method a transition"),
 ];
 
@@ -23,11 +19,8 @@ const LONG: &[(&str, &str)] = &[
 const LAYERS: &[&[&[&str]]] = &[
     &[&["clock", "error", "limits", "names", "retry", "template"]],
     &[&["store"]],
-    &[&["job", "manifest"]],
-    &[
-        &["client", "lock", "schedule"],
-        &["attempt", "task", "registry", "task_list", "telemetry"],
-    ],
+    &[&["job", "manifest"], &["lock"]],
+    &[&["client", "schedule"], &["attempt", "task", "registry", "task_list", "telemetry"]],
     &[&["worker"], &["config"]],
     &[&["testing"], &["private"]],
 ];

@@ -7,7 +7,7 @@ import json, pathlib, secrets, sys, time
 import redis
 
 SCRIPT = (pathlib.Path(__file__).parent.parent / "docs" / "enqueue.lua").read_text()
-DIGITS = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
+DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz~"
 UNSAFE = {ord(c): f"%{ord(c):02X}" for c in [*map(chr, range(32)), "\x7f", "%", "|", ","]}
 
 def job_id():

@@ -81,8 +81,9 @@ name!(
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct JobId(u128);
 
-/// The 64 digits of a written [`JobId`], in ASCII order so that ids sort as text.
-const DIGITS: &[u8; 64] = b"-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
+/// The 64 digits of a written [`JobId`], in ASCII order so that ids sort as text; the first of an id is a decimal digit, so that no
+/// command takes it for an option.
+const DIGITS: &[u8; 64] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz~";
 
 impl JobId {
     /// Bytes of a written id.
@@ -149,7 +150,7 @@ impl FromStr for JobId {
     type Err = Error;
     fn from_str(s: &str) -> Result<Self, Error> {
         Self::decode(s.as_bytes())
-            .ok_or_else(|| Invalid::new("job id", s, "22 characters out of - 0-9 A-Z _ a-z, as enqueue returned them").into())
+            .ok_or_else(|| Invalid::new("job id", s, "22 characters out of 0-9 A-Z _ a-z ~, as enqueue returned them").into())
     }
 }
 
@@ -255,7 +256,7 @@ impl ProcessId {
         use rand::RngExt;
         let mut rng = rand::rng();
         let text: String = (0..12)
-            .map(|_| DIGITS[1 + rng.random_range(0..62usize)] as char)
+            .map(|_| DIGITS[rng.random_range(0..63usize)] as char)
             .map(|c| if c == '_' { 'z' } else { c })
             .collect();
         Self(text.into())

@@ -19,7 +19,6 @@ mod bench;
 mod command;
 mod exec;
 mod failure;
-mod job_id;
 mod logging;
 mod output;
 mod session;
@@ -44,7 +43,7 @@ struct App {
 
 /// Parses the command line and does what it says, with `tasks` compiled in. Installs a `tracing` subscriber that writes to standard error.
 pub fn main(tasks: TaskList) -> ExitCode {
-    let app = App::parse_from(job_id::mark(std::env::args_os()));
+    let app = App::parse();
     match run(app, tasks) {
         Ok(answer) => answer.into(),
         Err(failure) => {

@@ -12,7 +12,6 @@ use linchpin::store::view::AttemptEntry;
 use serde_json::{Value, json};
 
 use crate::failure::{Answer, Failure};
-use crate::job_id;
 use crate::output::{Output, Reader, line, table};
 use crate::session::Session;
 use crate::words::{cut, span};
@@ -43,7 +42,7 @@ pub struct Options {
 #[derive(Args)]
 struct Filter {
     /// Only of this job.
-    #[arg(long, value_name = "JOB", value_parser = job_id::parse)]
+    #[arg(long, value_name = "JOB")]
     job: Option<JobId>,
     /// Only of this task.
     #[arg(long, value_name = "TASK")]

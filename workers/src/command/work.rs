@@ -17,8 +17,6 @@ use crate::session::{Session, connect};
 /// What to work on.
 #[derive(Args)]
 pub struct Options {
-    #[command(flatten)]
-    session: Session,
     /// A queue to serve in place of the configured ones; again for more, the first is emptied first.
     #[arg(long = "queue", value_name = "NAME")]
     queues: Vec<String>,
@@ -28,6 +26,8 @@ pub struct Options {
     /// Enqueues this one job, runs it through the whole path without retries, and stops.
     #[arg(long, value_name = "TASK JSON")]
     once: Option<String>,
+    #[command(flatten)]
+    session: Session,
 }
 
 /// Works until told to stop. SIGINT or SIGTERM once lets handlers end, twice ends at once.

@@ -7,13 +7,15 @@
 -- Called by: look
 local SWEEP_MS,ROWS,LIST_MAX=600000,100,2000
 -- whether an entry of the job is in a list; a list too long to be searched counts as having it
-local function is_listed(lists,key,id)
+local function is_listed(lists,key,id,parked)
   if lists[key]==nil then
     lists[key]=true
     if call('LLEN',key)<=LIST_MAX then
       local ids={}
       for _,entry in ipairs(call('LRANGE',key,'0','-1')) do
-        ids[match(entry,'^%d[%w_.-]+|('..string.rep('.',L)..')') or sub(entry,1,L)]=true   -- a waiter's has its queue in front
+        local _,waiter
+        if parked then _,_,_,waiter=split_where(entry) end
+        ids[waiter or sub(entry,1,L)]=true
       end
       lists[key]=ids
     end
@@ -32,7 +34,7 @@ local function sweep_job(id,value,ms,lists)
     return call('ZSCORE',DEAD,id) and 0 or call('ZADD',DEAD,int(ms),id)
   else
     local key=match(place,'^p%d+|(.*)$')
-    if key and is_listed(lists,P..'parked:'..key,id) then return 0 end
+    if key and is_listed(lists,P..'parked:'..key,id,true) then return 0 end
     call('ZREM',WAITS,id)
   end
   call('RPUSH',list_of(queue,prio),entry_of(id,locks))

@@ -9,7 +9,6 @@ use serde::Serialize;
 
 use super::Kind;
 use crate::failure::{Answer, Failure};
-use crate::job_id;
 use crate::output::Output;
 use crate::session::Session;
 
@@ -17,7 +16,7 @@ use crate::session::Session;
 #[derive(Args)]
 pub struct Cancel {
     /// The jobs' ids.
-    #[arg(required = true, value_name = "JOB", value_parser = job_id::parse)]
+    #[arg(required = true, value_name = "JOB")]
     jobs: Vec<JobId>,
     #[command(flatten)]
     output: Output,
@@ -50,7 +49,7 @@ pub struct Delete {
 #[derive(Args)]
 struct Named {
     /// The jobs' ids.
-    #[arg(value_name = "JOB", value_parser = job_id::parse, required_unless_present = "dead", conflicts_with_all = ["dead", "queue", "task"])]
+    #[arg(value_name = "JOB", required_unless_present = "dead", conflicts_with_all = ["dead", "queue", "task"])]
     jobs: Vec<JobId>,
     /// All dead jobs, or those of a queue or task. A retry leaves cancelled ones alone.
     #[arg(long)]

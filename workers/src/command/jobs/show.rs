@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 
 use super::list::add_state;
 use crate::failure::{Answer, Failure};
-use crate::job_id;
 use crate::output::Output;
 use crate::session::Session;
 use crate::words::{age, detail, millis, span};
@@ -20,7 +19,7 @@ use crate::words::{age, detail, millis, span};
 #[group(required = true, multiple = false)]
 pub struct Which {
     /// The job's id.
-    #[arg(value_name = "JOB", value_parser = job_id::parse)]
+    #[arg(value_name = "JOB")]
     job: Option<JobId>,
     /// The job that holds this unique key.
     #[arg(long, value_name = "KEY")]

@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::limits::{
-    CONCURRENCY, CONCURRENCY_MAX, LEASE, LEASE_MAX, LEASE_MIN, MISMATCH_WINDOW, NAMESPACE, QUEUE, QUEUES_MAX, SHUTDOWN_GRACE,
+    CONCURRENCY, CONCURRENCY_MAX, LEASE, LEASE_MAX, LEASE_MIN, MISMATCH_WINDOW, NAMESPACE, QUEUE, QUEUES_MAX, SHUTDOWN_GRACE, WINDOW_MAX,
 };
 use crate::names::{Namespace, QueueName};
 use document::Document;
@@ -41,8 +41,6 @@ pub use tasks::{CommandTask, TaskConfig, TaskOverrides};
 
 /// What begins the name of an environment variable that sets a key; sections and keys follow, each behind `__`.
 pub const ENVIRONMENT_PREFIX: &str = "LINCHPIN__";
-/// The longest `shutdown_grace` and `mismatch_window`.
-const WINDOW_MAX: Duration = Duration::from_secs(24 * 3600);
 
 /// Everything that can be configured.
 #[derive(Debug, Clone)]
@@ -154,6 +152,25 @@ impl Config {
         match problems.is_empty() {
             true => Ok(Self { settings, ..config }),
             false => Err(problems),
+        }
+    }
+
+    /// Sets the store and namespace as flags of a command line do: before everything else.
+    pub fn set(&mut self, url: Option<&str>, namespace: Option<&str>) {
+        let told = |key: &str, value: String| Setting {
+            key: key.to_owned(),
+            value: format!("{value:?}"),
+            origin: Origin::Flag,
+        };
+        if let Some(url) = url {
+            self.store.url = Some(url.to_owned());
+            self.settings.retain(|setting| !setting.key.starts_with("store.url"));
+            self.settings.insert(0, told("store.url", crate::store::redacted(url)));
+        }
+        if let Some(namespace) = namespace {
+            self.store.namespace = namespace.to_owned();
+            self.settings.retain(|setting| setting.key != "store.namespace");
+            self.settings.insert(0, told("store.namespace", namespace.to_owned()));
         }
     }
 

@@ -28,6 +28,8 @@ pub const CRASH_LIMIT: u32 = 3;
 pub const CONCURRENCY: usize = 20;
 /// The most attempts one worker may run at once.
 pub const CONCURRENCY_MAX: usize = 10_000;
+/// The longest `shutdown_grace` and `mismatch_window`.
+pub const WINDOW_MAX: Duration = Duration::from_secs(24 * 3600);
 /// How long a stopping worker waits for its handlers.
 pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(25);
 /// How old the fleet's last look may be before the next turn looks again.
@@ -52,7 +54,7 @@ pub const NESTED_WAIT: Duration = Duration::from_secs(5);
 pub const BROKEN_KEPT: Duration = Duration::from_secs(4000);
 /// Of how many broken holds the store knows it.
 pub const BROKEN_KEPT_MAX: usize = 1000;
-/// How long a turn or an enqueue is resent before its outcome counts as unknown.
+/// How long an enqueue is resent before its outcome counts as unknown. Turns are resent until they are answered.
 pub const RESEND_DEADLINE: Duration = Duration::from_secs(120);
 /// How long an unused lane is remembered.
 pub const LANE_KEPT: Duration = Duration::from_secs(600);
@@ -144,5 +146,6 @@ pub const fn lock_ttl(lease: Duration) -> Duration {
 }
 
 const _: () = assert!(BROKEN_KEPT.as_secs() > LEASE_MAX.as_secs());
-const _: () = assert!(SETTLES_MAX <= CONCURRENCY_MAX && CLAIM_MAX <= CONCURRENCY_MAX);
+// claim.lua tells a claim's fences apart by two digits
+const _: () = assert!(CLAIM_MAX <= 100);
 const _: () = assert!(BODY_INLINE_MAX_BYTES < PAYLOAD_MAX_BYTES);

@@ -118,7 +118,7 @@ impl Manifest {
     }
 
     pub(crate) fn priority(&self) -> Priority {
-        Priority::from_digit(b'0' + self.priority).unwrap_or_default()
+        Priority::from_digit(b'0'.saturating_add(self.priority)).unwrap_or_default()
     }
 
     /// Says everything in which arguments differ from what the task takes; each entry names an argument.

@@ -4,12 +4,22 @@ use crate::registry::Registry;
 
 /// Tasks to register, made by [`tasks!`](crate::tasks).
 #[derive(Clone)]
-pub struct TaskList(pub Vec<fn(&mut Registry)>);
+pub struct TaskList(Vec<fn(&mut Registry)>);
 
 impl TaskList {
     /// Takes the registrations.
     pub fn new(registrations: Vec<fn(&mut Registry)>) -> Self {
         Self(registrations)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Registers every task.
@@ -36,7 +46,7 @@ impl std::fmt::Debug for TaskList {
 /// }
 ///
 /// let tasks = linchpin::tasks![decrement];
-/// assert_eq!(tasks.0.len(), 1);
+/// assert_eq!(tasks.len(), 1);
 /// ```
 #[macro_export]
 macro_rules! tasks {

@@ -19,6 +19,8 @@ pub enum Origin {
     Line(usize),
     /// This environment variable.
     Environment(String),
+    /// A flag of the command line.
+    Flag,
 }
 
 impl fmt::Display for Origin {
@@ -27,6 +29,7 @@ impl fmt::Display for Origin {
             Self::Default => f.write_str("default"),
             Self::Line(line) => write!(f, "line {line}"),
             Self::Environment(name) => f.write_str(name),
+            Self::Flag => f.write_str("flag"),
         }
     }
 }

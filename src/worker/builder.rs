@@ -10,7 +10,9 @@ use tokio::sync::mpsc::unbounded_channel;
 use crate::attempt::{DataMap, Workshop};
 use crate::client::Tasks;
 use crate::error::{Error, Invalid};
-use crate::limits::{CONCURRENCY, CONCURRENCY_MAX, LEASE, LEASE_MAX, LEASE_MIN, MISMATCH_WINDOW, QUEUES_MAX, SHUTDOWN_GRACE};
+use crate::limits::{
+    CONCURRENCY, CONCURRENCY_MAX, LEASE, LEASE_MAX, LEASE_MIN, MISMATCH_WINDOW, QUEUE, QUEUES_MAX, SHUTDOWN_GRACE, WINDOW_MAX,
+};
 use crate::names::{ProcessId, QueueName, TaskName};
 use crate::registry::{Registration, Registry};
 use crate::store::Store;
@@ -132,7 +134,10 @@ impl WorkerBuilder {
     /// Gives a task that was added before other limits than its code: retries, backoff, timeout.
     pub fn limits(mut self, task: &str, change: impl FnOnce(&mut TaskSpec)) -> Self {
         if !self.registry.limit(task, change) {
-            let allowed = format!("{} to change its limits", self.registry.unknown(task));
+            let allowed = format!(
+                "a task that was added before its limits are changed: {}",
+                self.registry.unknown(task)
+            );
             self.problems.push(Invalid::new("task name", task, allowed));
         }
         self
@@ -208,7 +213,7 @@ impl WorkerBuilder {
 
     fn checked_queues(&mut self) -> Vec<QueueName> {
         if self.queues.is_empty() {
-            self.queues.push("default".to_owned());
+            self.queues.push(QUEUE.to_owned());
         }
         if self.queues.len() > QUEUES_MAX {
             let allowed = format!("at most {QUEUES_MAX} queues for one worker: run several workers");
@@ -260,6 +265,12 @@ impl WorkerBuilder {
         if self.lease < LEASE_MIN || self.lease > LEASE_MAX {
             let allowed = format!("{LEASE_MIN:?} to {LEASE_MAX:?}: three renewals have to fit");
             self.problems.push(Invalid::new("lease", format!("{:?}", self.lease), allowed));
+        }
+        for (what, window) in [("shutdown_grace", self.shutdown_grace), ("mismatch_window", self.mismatch_window)] {
+            if window > WINDOW_MAX {
+                self.problems
+                    .push(Invalid::new(what, format!("{window:?}"), format!("at most {WINDOW_MAX:?}")));
+            }
         }
     }
 }

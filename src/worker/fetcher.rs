@@ -79,7 +79,7 @@ pub(crate) struct Fetcher {
     hold_off: Option<Instant>,
     again: Again,
     /// Since when it claims nothing, and when it tells what still runs to stop.
-    draining: Option<Instant>,
+    stop_at: Option<Instant>,
     told: bool,
     flush_by: Option<Instant>,
 }
@@ -113,7 +113,7 @@ impl Fetcher {
             wake_again: now,
             hold_off: None,
             again: Again::new(),
-            draining: None,
+            stop_at: None,
             told: false,
             flush_by: None,
         }
@@ -147,10 +147,10 @@ impl Fetcher {
                 timer.as_mut().reset(next);
             }
             tokio::select! { biased;
-                _ = &mut stopped, if self.draining.is_none() => {
+                _ = &mut stopped, if self.stop_at.is_none() => {
                     // First of all no mark must be taken any more.
                     wake = None;
-                    self.draining = Some(Instant::now() + self.plan.shutdown_grace);
+                    self.stop_at = Some(Instant::now() + self.plan.shutdown_grace);
                 }
                 Some(landed) = flights.next(), if !flights.is_empty() => self.land(landed),
                 Some(ended) = self.ends.recv() => self.take_in(ended),
@@ -161,7 +161,7 @@ impl Fetcher {
                 () = &mut timer => {}
             }
             self.gather();
-            if self.draining.is_some()
+            if self.stop_at.is_some()
                 && let Some(error) = self.drain(Instant::now())
             {
                 self.vitals.end();
@@ -189,7 +189,7 @@ impl Fetcher {
         let alone = |turn: &Outgoing| matches!(turn.suspects, Suspects::OneAlone | Suspects::Only(_));
         let alone_flying = self.outgoing.iter().flatten().any(alone);
         let is_empty = self.slots.are_quiet() && self.flying() == 0;
-        if self.draining.is_some() || alone_flying || (self.appetite.makes_room(now) && !is_empty) {
+        if self.stop_at.is_some() || alone_flying || (self.appetite.makes_room(now) && !is_empty) {
             0
         } else {
             self.slots.room()
@@ -218,7 +218,7 @@ impl Fetcher {
         let want = room.min(self.half);
         let suspects = self.appetite.suspects(flying == 0 && want > 0, &self.slots, now);
         let want = if matches!(suspects, Suspects::Only(_)) { 1 } else { want };
-        let ending = self.draining.is_some() && self.slots.running() == 0;
+        let ending = self.stop_at.is_some() && self.slots.running() == 0;
         self.slots.promise(want);
         self.outgoing[slot] = Some(Outgoing {
             want,
@@ -232,7 +232,7 @@ impl Fetcher {
 
     /// Whether a turn is owed although nothing has ended and nothing is known to be there.
     fn owes(&self, now: Instant) -> bool {
-        match self.draining {
+        match self.stop_at {
             None => self.settler.owes(now) || now >= self.looker.next(),
             Some(_) => self.settler.owes(now) || (self.slots.running() == 0 && self.settler.owes_at_end()),
         }
@@ -308,7 +308,7 @@ impl Fetcher {
         let jobs = claim.jobs.len();
         let claim = Claimed::new(claim, self.shop.clone());
         self.watched.watch(&claim);
-        if self.draining.is_some() || claim.valid_until().passed() {
+        if self.stop_at.is_some() || claim.valid_until().passed() {
             for index in 0..jobs {
                 claim.attempt(index).leave_running(Phase::Ended);
                 self.settler.take(claim.clone(), index, ending::returned());
@@ -354,7 +354,7 @@ impl Fetcher {
 
     fn may_wait(&self, now: Instant) -> bool {
         let claiming = self.outgoing.iter().flatten().any(|turn| turn.want > 0);
-        self.draining.is_none() && self.appetite.is_sated() && self.room(now) > 0 && !claiming && now >= self.wake_again
+        self.stop_at.is_none() && self.appetite.is_sated() && self.room(now) > 0 && !claiming && now >= self.wake_again
     }
 
     fn wake(&self) -> Wake {
@@ -383,13 +383,13 @@ impl Fetcher {
         let mut earliest = |at: Instant| next = next.min(at.max(now));
         if let Some(until) = self.hold_off.filter(|until| *until > now) {
             earliest(until);
-        } else if self.draining.is_none() && self.flying() == 0 {
+        } else if self.stop_at.is_none() && self.flying() == 0 {
             earliest(self.looker.next());
             if let Some(at) = self.appetite.again().filter(|_| self.room(now) > 0) {
                 earliest(at);
             }
         }
-        if let Some(at) = self.draining.filter(|_| !self.told) {
+        if let Some(at) = self.stop_at.filter(|_| !self.told) {
             earliest(at);
         }
         if self.appetite.is_sated() && self.wake_again > now {
@@ -404,12 +404,12 @@ impl Fetcher {
     // ---- the end -----------------------------------------------------------------------------------------------------
 
     fn is_drained(&self) -> bool {
-        self.draining.is_some() && self.slots.running() == 0 && self.flying() == 0 && !self.settler.owes_at_end()
+        self.stop_at.is_some() && self.slots.running() == 0 && self.flying() == 0 && !self.settler.owes_at_end()
     }
 
     /// Tells what still runs to stop once the grace has passed, and gives up on answers once the leases have.
     fn drain(&mut self, now: Instant) -> Option<Error> {
-        if !self.told && self.draining.is_some_and(|at| now >= at) {
+        if !self.told && self.stop_at.is_some_and(|at| now >= at) {
             self.told = true;
             self.watched.stop_all(StopCause::Shutdown);
         }

@@ -20,6 +20,7 @@ use linchpin::{Attempt, TaskError, TaskResult};
 use serde_json::{Map, Value};
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
+use tokio_util::task::AbortOnDropHandle;
 
 use group::Group;
 
@@ -68,18 +69,19 @@ fn fields(command: &CommandTask) -> &'static [Field] {
 async fn run(task: Arc<CommandTask>, attempt: Attempt, args: Map<String, Value>) -> TaskResult {
     let words = words(&task, &args)?;
     let mut child = start(&task, &attempt, &words)?;
-    let group = Group::of(&child);
+    let mut group = Group::of(&child);
     let (input, out, err) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let job = serde_json::to_vec(&args)?;
-    let feeding = tokio::spawn(async move {
+    let feeding = AbortOnDropHandle::new(tokio::spawn(async move {
         if let Some(mut input) = input {
             // a command that does not read its job need not
             let _ = input.write_all(&job).await;
         }
-    });
-    let printed = tokio::spawn(output::log(out, attempt.job_id()));
+    }));
+    // dropped with the attempt: somebody outside the group may hold the other end open for ever
+    let printed = AbortOnDropHandle::new(tokio::spawn(output::log(out, attempt.job_id())));
     let tail = output::Tail::default();
-    let kept = tokio::spawn(output::keep(err, tail.clone()));
+    let kept = AbortOnDropHandle::new(tokio::spawn(output::keep(err, tail.clone())));
 
     let ended = tokio::select! { biased;
         status = child.wait() => Ok(status),
@@ -88,9 +90,9 @@ async fn run(task: Arc<CommandTask>, attempt: Attempt, args: Map<String, Value>)
     if let Err(cause) = &ended {
         stop(&mut child, &group, *cause, task.kill_grace).await;
     }
-    // what it started and left behind
-    group.kill();
-    feeding.abort();
+    // what it started and left behind; later the id may be somebody else's
+    group.end().await;
+    drop(feeding);
     let _ = tokio::time::timeout(DRAIN, async { tokio::join!(printed, kept) }).await;
     match ended {
         Ok(status) => fate(status?, &tail.text()),

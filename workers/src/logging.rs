@@ -5,17 +5,25 @@ use tracing_subscriber::EnvFilter;
 
 use crate::failure::Failure;
 
-/// Logs as configured.
+/// Reads the level.
 ///
 /// # Errors
-/// Usage, when the level cannot be read.
-pub fn install(log: &LogConfig) -> Result<(), Failure> {
-    let filter = EnvFilter::try_new(&log.level).map_err(|error| {
+/// Usage, when it cannot be read.
+pub fn check(log: &LogConfig) -> Result<EnvFilter, Failure> {
+    EnvFilter::try_new(&log.level).map_err(|error| {
         Failure::usage(format!(
             "log.level {:?} cannot be read ({error}): it takes error, warn, info, debug, trace or off, also per module (info,linchpin=debug)",
             log.level
         ))
-    })?;
+    })
+}
+
+/// Logs as configured.
+///
+/// # Errors
+/// As [`check`].
+pub fn install(log: &LogConfig) -> Result<(), Failure> {
+    let filter = check(log)?;
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match log.format {
         LogFormat::Text => subscriber.init(),

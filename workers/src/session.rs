@@ -30,12 +30,7 @@ impl Session {
     /// Usage: everything that is wrong with it.
     pub fn configuration(&self) -> Result<Config, Failure> {
         let mut config = Config::load(self.config.as_deref(), environment()).map_err(Failure::usage)?;
-        if let Some(url) = &self.store {
-            config.store.url = Some(url.clone());
-        }
-        if let Some(namespace) = &self.namespace {
-            config.store.namespace.clone_from(namespace);
-        }
+        config.set(self.store.as_deref(), self.namespace.as_deref());
         Ok(config)
     }
 

@@ -158,6 +158,22 @@ fn the_file_in_the_repository_runs_a_job_at_once() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_job_runs_on_a_shared_store_while_others_stay_where_they_are() {
+    let server = RedisServer::start();
+    let config = concat!(env!("CARGO_MANIFEST_DIR"), "/../config.toml");
+    let once = |job: &str| linchpin(&["work", "--config", config, "--store", &server.url(), "--once", job]);
+    let output = once(r#"decrement {"sku":"A1","qty":2}"#);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let store = server.url();
+    let other = linchpin(&["enqueue", "decrement", r#"{"sku":"A1","qty":1}"#, "--store", &store]);
+    assert_eq!(other.status.code(), Some(0), "{}", text(&other.stderr));
+    let output = once(r#"decrement {"sku":"A1","qty":3}"#);
+    assert!(text(&output.stdout).contains(": done after"), "{}", text(&output.stdout));
+    let client = Client::connect(&store).await.expect("our own server");
+    assert_eq!(client.census().await.expect("a read").jobs, 1, "the other one waits for a worker");
+}
+
 const TASKS: &str = r#"
 [tasks.tell]
 exec = ["/bin/sh", "-c", "cat > DIR/stdin; env | sort > DIR/env; printf '%s\\n' \"$@\" > DIR/args; exit 0", "sh", "{text}", "--n={n}"]

@@ -18,7 +18,7 @@ use crate::store::lease::{Renewal, RenewalAnswer, Renewed};
 use crate::store::settle::{Settle, SettleAnswer};
 
 /// Attempts named in one renewal script: keeps it under 5 ms.
-const RENEW_MAX: usize = 400;
+const SCRIPT_RENEW_MAX: usize = 400;
 /// How long acquire and release are tried while the outcome is unknown or the store away.
 const LOCK_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -30,7 +30,7 @@ impl RedisStore {
             let mut attempts = 0;
             let fits = |r: &&Renewal| {
                 attempts += r.attempts.len();
-                attempts <= RENEW_MAX
+                attempts <= SCRIPT_RENEW_MAX
             };
             let n = rest.iter().take_while(fits).count().max(1);
             answers.extend(self.renew_batch(&rest[..n]).await?);

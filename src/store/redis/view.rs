@@ -10,6 +10,7 @@ use super::connection::{Arguments, Fault, Pause};
 use super::script::Name;
 use super::wire::{Reader, death_of};
 use crate::error::Error;
+use crate::limits::ATTEMPTS_KEPT;
 use crate::names::{JobId, LockKey, OwnerToken, QueueName, UniqueKey};
 use crate::store::turn::Tries;
 use crate::store::view::{AttemptEntry, Census, JobView, State};
@@ -126,7 +127,8 @@ impl RedisStore {
             .arg(after + 1)
             .arg("+")
             .arg("COUNT")
-            .arg(limit.max(1));
+            // the log keeps no more than that
+            .arg(limit.clamp(1, ATTEMPTS_KEPT as usize));
         let value = self.read(&command, "attempts").await?;
         Ok(super::log::entries(value)
             .into_iter()

@@ -34,7 +34,7 @@ fn main() {
         Ok(())
     }
     let tasks = linchpin::tasks![Restock, order, Refill, nightly];
-    assert_eq!(tasks.0.len(), 4);
+    assert_eq!(tasks.len(), 4);
     let _ = Restock { sku: String::new(), qty: 1 };
     let _ = order { sku: String::new() };
     let _ = Refill { sku: String::new() };

@@ -171,5 +171,7 @@ fn for_programs(entry: &AttemptEntry) -> Value {
         "lock_keys": record.lock_keys,
         "fence": record.fence.0,
         "worker": record.worker,
+        "nested": record.nested.iter().map(|nested| json!({"key": nested.key, "lock": nested.lock.as_str(), "times": nested.times})).collect::<Vec<_>>(),
+        "nested_omitted": record.nested_omitted,
     })
 }

@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use crate::failure::{Answer, Failure};
+use crate::logging;
 use crate::output::{Output, line, table};
 use crate::session::Session;
 
@@ -43,7 +44,7 @@ struct Shown {
 pub fn run(options: Options) -> Result<Answer, Failure> {
     match options.verb {
         Verb::Check(checked) => {
-            checked.session.configuration()?;
+            logging::check(&checked.session.configuration()?.log)?;
             line("the configuration is right")?;
         }
         Verb::Show(shown) => {

@@ -5,7 +5,7 @@ use linchpin::client::End;
 use linchpin::config::{Config, TaskConfig};
 use linchpin::names::ProcessId;
 use linchpin::worker::{Summary, WorkerBuilder};
-use linchpin::{Client, TaskList, Worker};
+use linchpin::{Client, Enqueued, TaskList, Worker};
 use serde_json::{Map, Value};
 
 use crate::exec;
@@ -24,7 +24,7 @@ pub struct Options {
     #[arg(long, value_name = "N")]
     concurrency: Option<usize>,
     /// Enqueues this one job, runs it through the whole path without retries, and stops.
-    #[arg(long, value_name = "TASK JSON")]
+    #[arg(long, value_name = "TASK JSON", conflicts_with = "queues")]
     once: Option<String>,
     #[command(flatten)]
     session: Session,
@@ -90,13 +90,17 @@ async fn once(client: &Client, config: &Config, tasks: TaskList, job: &str) -> R
     let queue = format!("once.{}", ProcessId::random());
     let worker = builder(client, config, tasks, std::slice::from_ref(&queue));
     let (task, args) = read_job(job)?;
-    let id = client
-        .enqueue_named(&worker.manifests(), task, &args)?
-        .queue(&queue)
-        .retries(0)
-        .await?
-        .id();
+    let job = client.enqueue_named(&worker.manifests(), task, &args)?.queue(&queue).retries(0);
     let worker = worker.build()?;
+    let id = match job.await? {
+        Enqueued::New(id) => id,
+        Enqueued::Existing(id) => {
+            line(&format!(
+                "{task}: job {id} holds its unique key already; `linchpin explain {id}` says why it has not ended"
+            ))?;
+            return Ok(Answer::No);
+        }
+    };
     let mut end = None;
     worker
         .run(async {
@@ -106,33 +110,28 @@ async fn once(client: &Client, config: &Config, tasks: TaskList, job: &str) -> R
             }
         })
         .await?;
-    let answer = match end {
-        None => {
-            return Err(Failure::new(
-                "work --once",
-                format!("job {id} was interrupted; it is left in queue {queue}"),
-            ));
-        }
-        Some(ended) => ended?,
+    let Some(ended) = end else {
+        let left = format!("job {id} was interrupted and nobody serves its queue: `linchpin jobs delete {id}` removes it");
+        return Err(Failure::new("work --once", left));
     };
+    let ended = ended?;
     let seen = client.attempts(0, usize::MAX).await?;
+    client.close().await?;
     let record = seen
         .iter()
         .rev()
         .map(|entry| &entry.record)
         .find(|record| record.job == id.to_string());
     let ran = record.map_or(String::new(), |record| format!(" after {} ms", record.ran_ms));
-    match answer {
-        End::Done => {
-            line(&format!("{task} {id}: done{ran}"))?;
-            Ok(Answer::Yes)
-        }
-        other => {
-            let error = record.map(|record| record.error.as_str()).unwrap_or_default();
-            line(&format!("{task} {id}: {}{ran}: {error}", format!("{other:?}").to_lowercase()))?;
-            Ok(Answer::No)
-        }
-    }
+    let error = record.map_or(String::new(), |record| format!(": {}", record.error));
+    let (answer, word, why) = match ended {
+        End::Done => (Answer::Yes, "done".to_owned(), String::new()),
+        End::Dead(death) => (Answer::No, format!("dead ({})", death.as_str()), error),
+        End::Deleted => (Answer::No, "deleted".to_owned(), String::new()),
+        End::Gone => (Answer::No, "gone".to_owned(), String::new()),
+    };
+    line(&format!("{task} {id}: {word}{ran}{why}"))?;
+    Ok(answer)
 }
 
 /// `TASK JSON`, as the command line and the lines of `enqueue -` have it.

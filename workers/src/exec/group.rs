@@ -2,9 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::Child;
+
+/// How long those who were killed are waited for: their new parent has to take note of them.
+const REAPED: Duration = Duration::from_secs(1);
+const GLANCE: Duration = Duration::from_millis(2);
 
 /// The groups that live, by their leader's process id.
 static LIVE: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
@@ -37,12 +42,29 @@ impl Group {
     }
 }
 
+impl Group {
+    /// Ends everybody in it, waits until they have ended, and forgets it.
+    pub(super) async fn end(&mut self) {
+        let Some(pid) = self.0 else { return };
+        let left = || kill_process_group(pid, Signal::KILL).is_ok();
+        let until = tokio::time::Instant::now() + REAPED;
+        while left() && tokio::time::Instant::now() < until {
+            tokio::time::sleep(GLANCE).await;
+        }
+        self.forget();
+    }
+
+    fn forget(&mut self) {
+        if let Some(pid) = self.0.take() {
+            live(|groups| groups.remove(&pid.as_raw_pid()));
+        }
+    }
+}
+
 impl Drop for Group {
     fn drop(&mut self) {
         self.kill();
-        if let Some(pid) = self.0 {
-            live(|groups| groups.remove(&pid.as_raw_pid()));
-        }
+        self.forget();
     }
 }
 

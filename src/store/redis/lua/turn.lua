@@ -24,7 +24,6 @@ local looked=tonumber(st[2] or '0') or 0
 local looking=ms-looked>=500 or looked>ms
 if A[22]=='1' and not looking and A[21]=='' then return {'EARLY'} end
 if c==0 then call('HDEL',STATE,'-') end                 -- a first write that a full server allows; with settles settle.lua sees to it
-rare={}
 local queues={}
 for queue in string.gmatch(A[9],'[^,]+') do queues[#queues+1]=queue end
 -- one look for all that is rare, high and low priorities among it

@@ -23,6 +23,8 @@ use crate::clock::LeaseInstant;
 use crate::error::{Error, Invalid};
 use crate::job::Job;
 use crate::job::lock_set;
+use crate::limits::NESTED_WAIT;
+use crate::lock::Wait;
 use crate::names::{Fence, JobId, LockKey};
 use crate::task::TaskResult;
 
@@ -114,22 +116,33 @@ impl Attempt {
         InUse::new(self.clone())
     }
 
-    /// Takes a lock for this attempt, besides those of its task: re-enters it when the attempt holds it, takes it when it is
-    /// free. It is renewed with the attempt; dropping the guard keeps it until the attempt is settled, releasing frees it. What
+    /// Takes a lock for this attempt, besides those of its task: re-enters it when the attempt holds it, else takes it, waiting in line
+    /// for at most 5 s. It is renewed with the attempt; dropping the guard keeps it until the attempt is settled, releasing frees it. What
     /// became of it is in the attempt's record in the log.
     ///
+    /// An attempt that holds something waits only with a bound, so that no deadlock is kept alive by renewals.
+    ///
     /// # Errors
-    /// [`Error::Busy`] when somebody else holds it or waits for it; [`Error::Lost`] when the attempt is not valid any more;
+    /// [`Error::Busy`] when others held it for these 5 s; [`Error::Lost`] when the attempt is not valid any more;
     /// [`Error::Invalid`] when the key is empty or over 512 bytes; [`Error::Unreachable`].
     ///
     /// # Cancel safety
     /// Cancel safe: what was taken meanwhile is freed with the attempt.
     ///
     /// # Redis
-    /// One round trip for a lock that the attempt does not hold yet.
+    /// One round trip for a lock that is free and that the attempt does not hold yet; two more to wait for it.
     pub async fn lock(&self, key: impl AsRef<str>) -> Result<HeldLock, Error> {
         let key = LockKey::new(key)?;
-        held::take(self, key).await
+        held::take(self, key, Wait::AtMost(NESTED_WAIT)).await
+    }
+
+    /// As [`Attempt::lock`], without waiting.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] when somebody else holds it or waits for it; else as [`Attempt::lock`].
+    pub async fn try_lock(&self, key: impl AsRef<str>) -> Result<HeldLock, Error> {
+        let key = LockKey::new(key)?;
+        held::take(self, key, Wait::Not).await
     }
 
     /// Runs another job inline as part of this attempt: its locks re-enter what the attempt holds or are taken, and are freed
@@ -148,7 +161,7 @@ impl Attempt {
         let prepared = task.prepare(&args)?;
         let mut held = Vec::new();
         for key in lock_set(prepared.lock_keys())? {
-            held.push(held::take(self, key).await?);
+            held.push(held::take(self, key, Wait::AtMost(NESTED_WAIT)).await?);
         }
         let running = prepared.run(self.clone(), shop.data.clone());
         let result = if task.task.blocking {

@@ -12,9 +12,11 @@ mod wait;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::error::Error;
 use crate::job::Job;
+use crate::lock::{Lock, Locks, Owner};
 use crate::names::{JobId, ProcessId, QueueName, UniqueKey};
 use crate::store::Store;
 use crate::store::view::{CancelAnswer, DeleteAnswer, JobView, RetryAnswer};
@@ -27,6 +29,9 @@ pub use named::Tasks;
 pub use read::Follow;
 pub use request::Request;
 pub use wait::End;
+
+/// How long a closing client waits for the releases of what was dropped.
+const CLOSE: Duration = Duration::from_secs(5);
 
 /// A handle to one namespace of one store. Cheap to clone; the clones share connections and one subscription.
 ///
@@ -49,7 +54,8 @@ pub struct Client {
 struct Inner {
     store: Arc<dyn Store>,
     process: ProcessId,
-    waiters: wait::Waiters,
+    waiters: Arc<wait::Waiters>,
+    locks: Arc<Locks>,
 }
 
 impl Client {
@@ -72,9 +78,25 @@ impl Client {
     /// Makes a client of a store that is open already.
     pub fn on(store: Arc<dyn Store>) -> Self {
         let process = ProcessId::random();
-        let waiters = wait::Waiters::new(store.clone(), process.clone());
+        let locks = Locks::new(store.clone(), process.clone());
+        let waiters = Arc::new(wait::Waiters::new(store.clone(), process.clone(), locks.clone()));
+        let hearing = Arc::downgrade(&waiters);
+        locks.subscribe_by(Box::new(move || {
+            let hearing = hearing.upgrade();
+            Box::pin(async move {
+                match hearing {
+                    Some(waiters) => waiters.hear().await,
+                    None => Ok(()),
+                }
+            })
+        }));
         Self {
-            inner: Arc::new(Inner { store, process, waiters }),
+            inner: Arc::new(Inner {
+                store,
+                process,
+                waiters,
+                locks,
+            }),
         }
     }
 
@@ -193,9 +215,34 @@ impl Client {
         self.inner.waiters.wait(id).await
     }
 
-    /// Takes back what the store keeps for this client. Call it before a process ends; without, it is kept for 10 minutes.
+    /// Names a lock, to be taken by [`Lock::acquire`], [`Lock::try_acquire`] or [`Lock::run`]: a lock of its own, or one that tasks take too.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), linchpin::Error> {
+    /// # let client = linchpin::Client::connect("memory://").await?;
+    /// let guard = client.lock("inventory:A1").acquire().await?;
+    /// println!("mine, with fence {}", guard.fence());
+    /// guard.release().await?;
+    ///
+    /// let left = client.lock("inventory:A1").run(|lease| async move { lease.is_valid() }).await?;
+    /// assert!(left);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn lock(&self, key: impl AsRef<str>) -> Lock {
+        Lock::new(self.inner.locks.clone(), key.as_ref())
+    }
+
+    /// Makes an owner of locks: what it holds it may take again.
+    pub fn owner(&self) -> Owner {
+        Owner::new(self.inner.locks.clone())
+    }
+
+    /// Takes back what the store keeps for this client, and waits until the locks of dropped guards are released. Call it before a process ends; without, it is kept for 10 minutes.
     pub async fn close(&self) -> Result<(), Error> {
         self.inner.waiters.close().await;
+        let _ = tokio::time::timeout(CLOSE, self.inner.locks.settled()).await;
         self.store().close(&self.inner.process).await
     }
 }

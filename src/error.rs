@@ -123,7 +123,7 @@ impl fmt::Display for Error {
                 )
             }
             Error::Busy { key } => write!(f, "lock `{key}` is held by another owner"),
-            Error::Lost { action } => write!(f, "{action}: the lease was lost, nothing was written"),
+            Error::Lost { action } => write!(f, "{action}: the lease was lost, nothing written from here on counts"),
             Error::Unreachable { action, .. } => write!(f, "{action}: the store could not be reached"),
             Error::Refused { action, code, advice } => write!(f, "{action}: refused ({code}): {advice}"),
             Error::Unknown { action, ids } => {

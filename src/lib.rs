@@ -11,6 +11,7 @@ pub mod config;
 pub mod error;
 pub mod job;
 pub mod limits;
+pub mod lock;
 pub mod manifest;
 pub mod names;
 pub mod registry;

@@ -31,6 +31,7 @@ pub use health::Health;
 use crate::attempt::{Ended, StopCause, Workshop};
 use crate::client::Client;
 use crate::error::Error;
+use crate::lock::Locks;
 use crate::names::{ProcessId, QueueName};
 use crate::store::Store;
 use crate::store::view::WorkerCard;
@@ -149,7 +150,8 @@ impl Worker {
         let watched = Arc::new(Watched::default());
         let stop_all = StopOnDrop(watched.clone());
         let watchdog = Watchdog::start(store.clone(), shop.lease, watched.clone())?;
-        let herald = Herald::new(store.clone(), card, watched.clone(), vitals.clone());
+        let locks = shop.locks.clone().unwrap_or_else(|| Locks::new(store.clone(), shop.worker.clone()));
+        let herald = Herald::new(store.clone(), card, watched.clone(), locks, vitals.clone());
         let fleet = herald.fleet();
         let herald = AbortOnDropHandle::new(tokio::spawn(herald.run()));
         let (stop, stopped) = oneshot::channel();

@@ -11,8 +11,9 @@ use crate::attempt::{Attempt, Phase};
 use crate::clock::LeaseInstant;
 use crate::error::Error;
 use crate::limits::{NESTED_RECORDED, lock_ttl, margin};
+use crate::lock::Wait;
 use crate::names::{Fence, LockKey, OwnerToken};
-use crate::store::lease::{AcquireAnswer, ReleaseAnswer};
+use crate::store::lease::ReleaseAnswer;
 use crate::store::settle::{LockWord, NestedRecord};
 
 /// First wait before a release whose outcome is unknown is sent again; it doubles.
@@ -154,7 +155,7 @@ fn lost(key: &LockKey) -> Error {
 }
 
 /// Takes or re-enters a lock.
-pub(super) async fn take(attempt: &Attempt, key: LockKey) -> Result<HeldLock, Error> {
+pub(super) async fn take(attempt: &Attempt, key: LockKey, wait: Wait) -> Result<HeldLock, Error> {
     let state = attempt.state();
     if state.phase() != Phase::Running || attempt.claim().valid_until().passed() || state.stop_cause() == Some(super::StopCause::LeaseLost)
     {
@@ -169,13 +170,16 @@ pub(super) async fn take(attempt: &Attempt, key: LockKey) -> Result<HeldLock, Er
     let (entered, word) = match holds.enter(&key) {
         Some(entered) => (Some(entered), LockWord::Reentered),
         None => {
-            if let Err(error) = acquire(attempt, &key).await {
-                if matches!(error, Error::Busy { .. }) {
-                    holds.note(&key, LockWord::Busy);
+            let word = match acquire(attempt, &key, wait).await {
+                Ok(word) => word,
+                Err(error) => {
+                    if matches!(error, Error::Busy { .. }) {
+                        holds.note(&key, if wait == Wait::Not { LockWord::Busy } else { LockWord::GaveUp });
+                    }
+                    return Err(error);
                 }
-                return Err(error);
-            }
-            (holds.enter(&key), LockWord::Acquired)
+            };
+            (holds.enter(&key), word)
         }
     };
     match entered {
@@ -190,38 +194,24 @@ pub(super) async fn take(attempt: &Attempt, key: LockKey) -> Result<HeldLock, Er
     }
 }
 
-/// Takes a free lock and adds it to the attempt's holds. The work is a task of its own, so that dropping this leaves no lock
-/// that nobody knows of.
-async fn acquire(attempt: &Attempt, key: &LockKey) -> Result<(), Error> {
-    let shop = attempt.shop().clone();
-    let token = shop.nested_token();
-    let Some(store) = shop.store.clone() else {
-        let fence = Fence(shop.next_nested());
-        adopt(attempt, key, token, fence, LeaseInstant::now());
-        return Ok(());
+/// Takes a lock and adds it to the attempt's holds; how it was got. Dropped, it leaves no lock that nobody knows of.
+async fn acquire(attempt: &Attempt, key: &LockKey, wait: Wait) -> Result<LockWord, Error> {
+    let shop = attempt.shop();
+    let Some(locks) = &shop.locks else {
+        let number = shop.next_nested();
+        let token = OwnerToken::new(&shop.worker, 0, number);
+        adopt(attempt, key, token, Fence(number), LeaseInstant::now());
+        return Ok(LockWord::Acquired);
     };
-    let attempt = attempt.clone();
-    let key = key.clone();
-    let acquiring = tokio::spawn(async move {
-        match store.acquire(&key, &token, lock_ttl(shop.lease)).await {
-            Ok(AcquireAnswer::Acquired { fence, sent_at }) => {
-                if adopt(&attempt, &key, token.clone(), fence, sent_at) {
-                    return Ok(());
-                }
-                let _ = store.release(&key, &token).await;
-                Err(lost(&key))
-            }
-            Ok(AcquireAnswer::Busy) => Err(Error::Busy { key }),
-            Err(error) => {
-                let _ = store.release(&key, &token).await;
-                Err(error)
-            }
-        }
-    });
-    acquiring.await.unwrap_or_else(|ended| {
-        Err(Error::Internal {
-            what: format!("taking a lock ended early: {ended}"),
-        })
+    let (token, ttl) = (locks.token(), lock_ttl(shop.lease));
+    let taken = locks.acquire(key, &token, ttl, wait).await?;
+    if !adopt(attempt, key, token.clone(), taken.fence, taken.sent_at) {
+        locks.hand_over(key, &token, ttl);
+        return Err(lost(key));
+    }
+    Ok(match taken.waited {
+        true => LockWord::Waited,
+        false => LockWord::Acquired,
     })
 }
 
@@ -289,7 +279,7 @@ impl HeldLock {
         let Some(hold) = holds.leave(&self.key) else {
             return Ok(());
         };
-        let Some(store) = attempt.shop().store.clone() else {
+        let Some(store) = attempt.shop().locks.as_ref().map(|locks| locks.store().clone()) else {
             holds.note(&hold.key, LockWord::Released);
             return Ok(());
         };

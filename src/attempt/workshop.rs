@@ -9,20 +9,18 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use crate::attempt::held::Holds;
 use crate::attempt::{Claimed, DataMap};
 use crate::limits::{LEASE_MAX, MISMATCH_WINDOW};
+use crate::lock::Locks;
 use crate::names::{JobId, LockKey, OwnerToken, ProcessId};
 use crate::registry::Registry;
 use crate::store::Store;
 use crate::store::settle::{AttemptRecord, LockWord, Outcome, Settle, SettleAnswer, Verdict};
 use crate::store::turn::LockOutcome;
 
-/// The lane of nested acquisitions: it sends no turns, and its numbers are never used twice in a run.
-const NESTED_LANE: u32 = 1000;
-
 /// What all attempts of one worker share.
 pub(crate) struct Workshop {
     pub(crate) worker: ProcessId,
     /// `None` in an attempt made for a test.
-    pub(crate) store: Option<Arc<dyn Store>>,
+    pub(crate) locks: Option<Arc<Locks>>,
     pub(crate) registry: Registry,
     pub(crate) data: DataMap,
     pub(crate) lease: Duration,
@@ -43,8 +41,8 @@ impl Workshop {
         ends: UnboundedSender<Ended>,
     ) -> Self {
         Self {
+            locks: Some(Locks::new(store, worker.clone())),
             worker,
-            store: Some(store),
             registry,
             data,
             lease,
@@ -57,7 +55,7 @@ impl Workshop {
     pub(super) fn test(worker: ProcessId) -> Arc<Self> {
         Arc::new(Self {
             worker,
-            store: None,
+            locks: None,
             registry: Registry::default(),
             data: DataMap::default(),
             lease: LEASE_MAX,
@@ -67,12 +65,9 @@ impl Workshop {
         })
     }
 
+    /// Numbers the locks of an attempt made for a test.
     pub(super) fn next_nested(&self) -> u64 {
         self.nested.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
-    pub(super) fn nested_token(&self) -> OwnerToken {
-        OwnerToken::new(&self.worker, NESTED_LANE, self.next_nested())
     }
 }
 

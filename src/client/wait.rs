@@ -9,6 +9,7 @@ use tokio::sync::{OnceCell, mpsc, oneshot};
 use tokio::task::AbortHandle;
 
 use crate::error::Error;
+use crate::lock::Locks;
 use crate::names::{JobId, ProcessId};
 use crate::store::Store;
 use crate::store::settle::Death;
@@ -49,6 +50,8 @@ pub(super) struct Waiters {
 struct Table {
     store: Arc<dyn Store>,
     process: ProcessId,
+    /// Told what the pushes say of locks.
+    locks: Arc<Locks>,
     waiting: Mutex<HashMap<JobId, Vec<Waiter>>>,
     last_number: AtomicU64,
 }
@@ -71,10 +74,11 @@ impl Drop for Listener {
 }
 
 impl Waiters {
-    pub(super) fn new(store: Arc<dyn Store>, process: ProcessId) -> Self {
+    pub(super) fn new(store: Arc<dyn Store>, process: ProcessId, locks: Arc<Locks>) -> Self {
         let table = Table {
             store,
             process,
+            locks,
             waiting: Mutex::default(),
             last_number: AtomicU64::new(0),
         };
@@ -82,6 +86,11 @@ impl Waiters {
             table: Arc::new(table),
             listener: OnceCell::new(),
         }
+    }
+
+    /// Makes that pushes are heard.
+    pub(super) async fn hear(&self) -> Result<(), Error> {
+        self.listener.get_or_try_init(|| self.listen()).await.map(|_| ())
     }
 
     pub(super) async fn wait(&self, id: JobId) -> Result<End, Error> {
@@ -162,9 +171,15 @@ impl Table {
                 biased;
                 push = pushes.recv() => match push {
                     Some(Push::Ended(id, ended)) => self.tell(id, ended.into()),
-                    Some(Push::Resubscribed) => self.ask_about_all().await,
-                    Some(Push::Cancel(_) | Push::Offered(_) | Push::Broken(..)) => {}
+                    Some(Push::Resubscribed) => {
+                        self.locks.ask_all();
+                        self.ask_about_all().await;
+                    }
+                    Some(Push::Offered(token)) => self.locks.line.offered(&token),
+                    Some(Push::Broken(_, token)) => self.locks.broken(&token),
+                    Some(Push::Cancel(_)) => {}
                     None => {
+                        self.locks.line.hears(false);
                         // Closed before cleared: whoever enters after the clearing sees it closed.
                         leaving.close();
                         break self.waiting().clear();

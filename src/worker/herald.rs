@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::mpsc::Receiver;
 
 use crate::error::Error;
+use crate::lock::Locks;
 use crate::store::Store;
 use crate::store::view::{Push, WorkerCard};
 use crate::worker::health::Vitals;
@@ -65,17 +66,19 @@ pub(crate) struct Herald {
     store: Arc<dyn Store>,
     card: WorkerCard,
     watched: Arc<Watched>,
+    locks: Arc<Locks>,
     vitals: Arc<Vitals>,
     fleet: Fleet,
 }
 
 impl Herald {
-    pub(crate) fn new(store: Arc<dyn Store>, card: WorkerCard, watched: Arc<Watched>, vitals: Arc<Vitals>) -> Self {
+    pub(crate) fn new(store: Arc<dyn Store>, card: WorkerCard, watched: Arc<Watched>, locks: Arc<Locks>, vitals: Arc<Vitals>) -> Self {
         let fleet = Fleet::default();
         Self {
             store,
             card,
             watched,
+            locks,
             vitals,
             fleet,
         }
@@ -90,6 +93,7 @@ impl Herald {
             store: self.store.clone(),
             card: self.card.clone(),
             watched: self.watched.clone(),
+            locks: self.locks.clone(),
         };
         tokio::join!(self.beat(), listener.listen());
     }
@@ -122,6 +126,7 @@ struct Listener {
     store: Arc<dyn Store>,
     card: WorkerCard,
     watched: Arc<Watched>,
+    locks: Arc<Locks>,
 }
 
 impl Listener {
@@ -129,7 +134,11 @@ impl Listener {
         let mut again = Again::new();
         loop {
             match self.store.pushes(&self.card.worker).await {
-                Ok(mut pushes) => self.hear(&mut pushes).await,
+                Ok(mut pushes) => {
+                    self.locks.line.hears(true);
+                    self.hear(&mut pushes).await;
+                    self.locks.line.hears(false);
+                }
                 Err(error) => tracing::debug!(error = %error, "pushes not heard, the renewals tell of cancels"),
             }
             tokio::time::sleep(again.wait()).await;
@@ -141,8 +150,14 @@ impl Listener {
         while let Some(push) = pushes.recv().await {
             match push {
                 Push::Cancel(id) => self.watched.cancel(id),
-                Push::Resubscribed => self.watched.renew_now(),
-                Push::Ended(..) | Push::Offered(_) | Push::Broken(..) => {}
+                Push::Resubscribed => {
+                    self.locks.line.ask_all();
+                    self.watched.renew_now();
+                }
+                Push::Offered(token) => self.locks.line.offered(&token),
+                // of a claim or a nested hold: the renewal finds it lost
+                Push::Broken(..) => self.watched.renew_now(),
+                Push::Ended(..) => {}
             }
         }
     }

@@ -83,7 +83,7 @@ async fn rummage(attempt: Attempt, order: u32) -> TaskResult {
         attempt.lock("shelf").await?.release().await?;
         shelf.release().await?;
     }
-    assert!(attempt.lock("taken").await.is_err());
+    assert!(attempt.try_lock("taken").await.is_err());
     for box_number in 0..NESTED_RECORDED {
         drop(attempt.lock(format!("box:{box_number}")).await?);
     }
@@ -122,7 +122,7 @@ async fn what_became_of_nested_locks_is_in_the_log_and_bounded() {
 
 #[task(lock = "order:{order}")]
 async fn grab(attempt: Attempt, say: Data<Say>, order: u32) -> TaskResult {
-    match attempt.lock("shelf").await {
+    match attempt.try_lock("shelf").await {
         Ok(_held) => say.say("held"),
         Err(Error::Busy { key }) => say.say(format!("{key} is busy")),
         Err(error) => say.say(error.to_string()),
@@ -220,4 +220,34 @@ async fn a_release_that_overtakes_a_renewal_does_not_stop_the_attempt() {
     let (settle, answer) = shop.settled().await;
     assert_eq!((settle.verdict, answer), (Verdict::Done, SettleAnswer::Accepted));
     run.stop().await;
+}
+
+#[task(lock = "order:{order}")]
+async fn fetch(attempt: Attempt, say: Data<Say>, order: u32) -> TaskResult {
+    let _ = order;
+    let shelf = attempt.lock("shelf").await?;
+    say.say("holds");
+    shelf.release().await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_attempt_waits_in_line_for_a_nested_lock() {
+    let mut shop = Shop::open();
+    let guard = shop.client.lock("shelf").acquire().await.unwrap();
+    let run = Running::start(shop.worker().task::<fetch>());
+    let id = shop.client.enqueue(fetch { order: 1 }).await.unwrap().id();
+    within("a line", async {
+        while shop.client.census().await.unwrap().parked != 1 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    guard.release().await.unwrap();
+    assert_eq!(shop.hears().await, "holds");
+    within("its end", shop.client.wait(id)).await.unwrap();
+    run.stop().await;
+    let entries = shop.client.attempts(0, 10).await.unwrap();
+    let words: Vec<_> = entries[0].record.nested.iter().map(|row| row.lock.as_str()).collect();
+    assert_eq!(words, ["waited", "released"]);
 }

@@ -1,0 +1,197 @@
+//! A Redis that misbehaves under locks.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use linchpin::lock::{Loss, ReleaseAnswer};
+use linchpin::names::Namespace;
+use linchpin::store::redis::RedisStore;
+use linchpin::{Client, Error};
+
+use crate::support::{Fault, Proxy, RedisServer, within};
+
+pub async fn store(url: &str) -> Arc<RedisStore> {
+    let namespace = Namespace::new("t").expect("a name");
+    Arc::new(RedisStore::connect(url, &namespace).await.expect("our own server"))
+}
+
+async fn client(url: &str) -> Client {
+    Client::on(store(url).await)
+}
+
+fn digest(store: &RedisStore, script: &str) -> Vec<u8> {
+    let mut scripts = store.scripts().into_iter();
+    scripts.find(|(name, _)| *name == script).expect("a script of ours").1.into_bytes()
+}
+
+#[tokio::test]
+async fn an_acquire_whose_reply_is_lost_is_one_hold() {
+    let server = RedisServer::start();
+    let proxy = Proxy::start(&server).await;
+    let store = store(&proxy.url()).await;
+    let client = Client::on(store.clone());
+    client.lock("k").run(|_| async {}).await.expect("the scripts are known from here");
+    proxy.set(Fault::DropReplies {
+        pattern: digest(&store, "acquire"),
+        every: 2,
+    });
+    for _ in 0..3 {
+        let dropped = proxy.dropped();
+        let guard = within("the lock", client.lock("k").try_acquire()).await.expect("free");
+        let again = within("the lock", client.lock("l").try_acquire()).await.expect("free");
+        assert!(proxy.dropped() > dropped, "one of them lost its reply");
+        for guard in [guard, again] {
+            guard.release().await.expect("an answer");
+        }
+        let keys = client.store().keys().await.expect("a read");
+        assert!(!keys.iter().any(|(key, _)| key.starts_with("lock:")), "one release frees: {keys:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_unreachable_store_is_not_a_busy_lock() {
+    let server = RedisServer::start();
+    let proxy = Proxy::start(&server).await;
+    let client = client(&proxy.url()).await;
+    let guard = client.lock("k").acquire().await.expect("free");
+    proxy.set(Fault::Refuse);
+    proxy.reset();
+    let error = within("an answer", client.lock("l").try_acquire())
+        .await
+        .expect_err("nobody answers");
+    assert!(matches!(error, Error::Unreachable { .. } | Error::Unknown { .. }), "{error}");
+    assert!(guard.release().await.is_err(), "no definite answer yet");
+    proxy.set(Fault::None);
+    assert_eq!(
+        within("an answer", guard.release()).await.expect("there again"),
+        ReleaseAnswer::Released
+    );
+}
+
+#[tokio::test]
+async fn a_hold_whose_renewals_find_no_answer_is_lost_in_time() {
+    let server = RedisServer::start();
+    let proxy = Proxy::start(&server).await;
+    let client = client(&proxy.url()).await;
+    let guard = client.lock("k").renewed(Duration::from_secs(1)).acquire().await.expect("free");
+    proxy.set(Fault::BlackHole);
+    assert_eq!(within("the loss", guard.lost()).await, Loss::Unanswered);
+    assert!(guard.valid_until().passed());
+    proxy.set(Fault::None);
+    assert!(within("an answer", guard.release()).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_lock_deleted_under_its_holder_is_lost_at_the_next_renewal() {
+    let server = RedisServer::start();
+    let client = client(&server.url()).await;
+    let guard = client.lock("k").renewed(Duration::from_secs(3)).acquire().await.expect("free");
+    server.command(&["DEL", "{t}:lock:k"]).expect("our own server");
+    let deleted = Instant::now();
+    assert_eq!(within("the loss", guard.lost()).await, Loss::Expired);
+    assert!(
+        deleted.elapsed() < Duration::from_millis(1500),
+        "one renew interval: {:?}",
+        deleted.elapsed()
+    );
+    let next = client.lock("k").acquire().await.expect("a renewal takes nothing again");
+    assert!(next.fence() > guard.fence());
+}
+
+#[tokio::test]
+async fn fences_grow_after_all_data_are_lost() {
+    let server = RedisServer::start();
+    let client = client(&server.url()).await;
+    let before = client.lock("k").acquire().await.expect("free");
+    server.command(&["FLUSHALL"]).expect("our own server");
+    let after = client.lock("k").acquire().await.expect("free");
+    assert!(after.fence() > before.fence());
+}
+
+#[tokio::test]
+async fn a_user_without_channels_waits_and_gets_the_lock() {
+    let server = RedisServer::options().tcp().start();
+    let user = ["ACL", "SETUSER", "deaf", "on", ">pw", "~*", "+@all", "resetchannels"];
+    server.command(&user).expect("our own server");
+    let url = format!("redis://deaf:pw@127.0.0.1:{}", server.port());
+    let (one, other) = (client(&url).await, client(&url).await);
+    let guard = one.lock("k").acquire().await.expect("free");
+    let waiting = tokio::spawn(async move { other.lock("k").acquire().await.map(|guard| guard.fence()) });
+    within("a line", async {
+        while one.census().await.expect("a read").parked != 1 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    guard.release().await.expect("an answer");
+    let fence = within("the lock", waiting).await.expect("no panic").expect("the lock");
+    assert!(fence > guard.fence());
+}
+
+/// Hand-overs between two processes; answers the longest wait of any.
+async fn hand_over(clients: [Client; 2], times: usize) -> Duration {
+    let runs = clients.map(|client| {
+        tokio::spawn(async move {
+            let mut longest = Duration::ZERO;
+            let mut last = None;
+            for _ in 0..times {
+                let asked = Instant::now();
+                let guard = within("the lock", client.lock("k").acquire()).await.expect("the lock");
+                longest = longest.max(asked.elapsed());
+                assert!(Some(guard.fence()) > last);
+                last = Some(guard.fence());
+                guard.release().await.expect("an answer");
+            }
+            longest
+        })
+    });
+    let mut longest = Duration::ZERO;
+    for run in runs {
+        longest = longest.max(run.await.expect("no panic"));
+    }
+    longest
+}
+
+#[tokio::test]
+async fn hand_overs_go_on_while_push_connections_are_killed_and_scripts_flushed() {
+    let server = RedisServer::start();
+    let clients = [client(&server.url()).await, client(&server.url()).await];
+    let handing = hand_over(clients, 300);
+    let mut nasty = server.connection().await;
+    let killing = async {
+        let mut every = tokio::time::interval(Duration::from_millis(20));
+        loop {
+            every.tick().await;
+            let _: redis::RedisResult<i64> = redis::cmd("CLIENT")
+                .arg("KILL")
+                .arg("TYPE")
+                .arg("pubsub")
+                .query_async(&mut nasty)
+                .await;
+            let _: redis::RedisResult<()> = redis::cmd("SCRIPT").arg("FLUSH").query_async(&mut nasty).await;
+        }
+    };
+    let longest = tokio::select! {
+        longest = handing => longest,
+        () = killing => unreachable!("it goes on"),
+    };
+    assert!(longest < Duration::from_millis(2500), "longest wait {longest:?}");
+}
+
+#[tokio::test]
+async fn many_locks_used_once_leave_nothing() {
+    let server = RedisServer::start();
+    let client = client(&server.url()).await;
+    for number in 0..300 {
+        client.lock(format!("k{number}")).run(|_| async {}).await.expect("free");
+    }
+    let keys: Vec<String> = client
+        .store()
+        .keys()
+        .await
+        .expect("a read")
+        .into_iter()
+        .map(|(key, _)| key)
+        .collect();
+    assert!(keys.len() <= 2 && !keys.iter().any(|key| key.starts_with("lock:")), "{keys:?}");
+}

@@ -13,6 +13,7 @@ mod floor;
 mod idle;
 mod info;
 mod latency;
+mod lock;
 mod server;
 mod tasks;
 mod throughput;
@@ -55,6 +56,8 @@ pub struct Options {
     /// Bytes of each job's arguments; for `due` alone.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(100..=65_536))]
     args_bytes: u64,
+    #[command(flatten)]
+    lock: lock::LockOptions,
     /// Prints one JSON object instead of a table.
     #[arg(long)]
     json: bool,
@@ -84,6 +87,8 @@ enum Workload {
     Backlog,
     /// Jobs that are all due at one instant, and the longest script they cause.
     Due,
+    /// Locks taken and released by themselves.
+    Lock,
 }
 
 impl Workload {
@@ -98,6 +103,7 @@ impl Workload {
             Self::Idle => "idle",
             Self::Backlog => "backlog",
             Self::Due => "due",
+            Self::Lock => "lock",
         }
     }
 
@@ -105,7 +111,7 @@ impl Workload {
         match self {
             Self::Noop | Self::Locked | Self::Hot | Self::Drain => 50_000,
             Self::Latency => 500,
-            Self::Enqueue | Self::Due => 20_000,
+            Self::Enqueue | Self::Due | Self::Lock => 20_000,
             Self::Backlog => 1_000_000,
             Self::Idle => 0,
         }
@@ -115,7 +121,7 @@ impl Workload {
         match self {
             Self::Noop | Self::Locked | Self::Drain | Self::Backlog | Self::Due => Some(100),
             Self::Hot | Self::Latency => Some(10),
-            Self::Enqueue | Self::Idle => None,
+            Self::Enqueue | Self::Idle | Self::Lock => None,
         }
     }
 }
@@ -142,6 +148,16 @@ pub struct Run {
 /// When the store cannot be used, the namespace is not empty, or jobs were lost.
 pub async fn run(options: Options) -> Result<(), Failure> {
     let workload = options.workload;
+    if workload != Workload::Lock && options.lock.any() {
+        return Err(Failure::usage(
+            "--kind, --tasks, --keys and --hold-ms are for the workload `lock` alone",
+        ));
+    }
+    if workload == Workload::Lock && (options.concurrency.is_some() || options.no_attempts) {
+        return Err(Failure::usage(
+            "the workload `lock` runs no worker: give --tasks instead of --concurrency, and leave out --no-attempts",
+        ));
+    }
     let namespace = options
         .namespace
         .unwrap_or_else(|| format!("bench-{}", linchpin::names::ProcessId::random()));
@@ -163,16 +179,25 @@ pub async fn run(options: Options) -> Result<(), Failure> {
         changed: Vec::new(),
     };
     let figures = tokio::select! {
-        measured = run.measure(options.reps) => measured,
+        measured = run.printed(options.reps, options.lock, options.json) => measured,
         _ = tokio::signal::ctrl_c() => Err(Failure::new("bench", "interrupted")),
     };
     run.tidy().await?;
-    let figures = figures?;
-    println!("{}", if options.json { figures.json()? } else { figures.table() });
+    println!("{}", figures?);
     Ok(())
 }
 
 impl Run {
+    /// The figures as they are printed.
+    async fn printed(&mut self, reps: u64, lock: lock::LockOptions, json: bool) -> Result<String, Failure> {
+        if self.workload == Workload::Lock {
+            let figures = lock::measure(self, lock, reps).await?;
+            return if json { figures.json() } else { Ok(figures.table()) };
+        }
+        let figures = self.measure(reps).await?;
+        if json { figures.json() } else { Ok(figures.table()) }
+    }
+
     async fn measure(&mut self, reps: u64) -> Result<Figures, Failure> {
         let mut runs = Vec::new();
         for _ in 0..reps {
@@ -184,6 +209,7 @@ impl Run {
                 Workload::Idle => idle::measure(self).await,
                 Workload::Backlog => backlog::measure(self).await,
                 Workload::Due => due::measure(self).await,
+                Workload::Lock => Err(Failure::new("bench lock", "it has figures of its own")),
             };
             self.sweep().await?;
             runs.push(figures?);

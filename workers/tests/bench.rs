@@ -70,6 +70,63 @@ fn a_run_measures_its_floor_and_leaves_nothing_on_the_server() {
     }
 }
 
+/// The names that others script against, in their order.
+const LOCK_NAMES: [&str; 14] = [
+    "kind",
+    "tasks",
+    "keys",
+    "hold_ms",
+    "pairs_per_s",
+    "p50_us",
+    "p99_us",
+    "max_wait_us",
+    "server_commands_per_acquisition",
+    "client_calls_per_acquisition",
+    "handoffs_per_s",
+    "ideal_handoffs_per_s",
+    "floor_pairs_per_s",
+    "ratio_to_floor",
+];
+
+#[test]
+fn locks_are_measured_beside_their_floor_and_leave_nothing() {
+    let server = RedisServer::start();
+    let url = server.url();
+    let words = [
+        "lock",
+        "--store",
+        &url,
+        "--jobs",
+        "40",
+        "--tasks",
+        "4",
+        "--keys",
+        "1",
+        "--hold-ms",
+        "1",
+    ];
+    let output = bench(&[&words[..], &["--json"]].concat());
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut at = 0;
+    for name in LOCK_NAMES {
+        let found = text[at..].find(&format!("\"{name}\":"));
+        at += found.unwrap_or_else(|| panic!("{name} is missing or out of order in {text}"));
+    }
+    let figures: serde_json::Value = serde_json::from_str(&text).expect("one JSON object");
+    for name in &LOCK_NAMES[4..] {
+        assert!(figures[name].as_f64().is_some_and(|value| value > 0.0), "{name} in {figures}");
+    }
+    assert_eq!(server.command(&["DBSIZE"]).unwrap(), ":0\r\n");
+    let figures = self::figures(&["lock", "--store", "memory://", "--jobs", "20", "--json"]);
+    assert!(
+        figures["handoffs_per_s"].is_null() && figures["ratio_to_floor"].is_null(),
+        "{figures}"
+    );
+    let refused = bench(&["noop", "--store", "memory://", "--tasks", "3"]);
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+}
+
 #[test]
 fn the_slow_log_is_set_back() {
     let server = RedisServer::start();

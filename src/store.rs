@@ -20,7 +20,7 @@ use async_trait::async_trait;
 
 use crate::error::Error;
 use crate::names::{JobId, LockKey, OwnerToken, ProcessId, QueueName, UniqueKey};
-use circumstances::{Circumstances, QueueView, WorkerView};
+use circumstances::{Circumstances, LockLine, LockPage, QueueView, WorkerView};
 use lease::{AcquireAnswer, BreakAnswer, HoldRenewal, HoldsRenewed, ParkAnswer, ReleaseAnswer, Renewal, RenewalAnswer};
 use new_job::{Accepted, NewJob};
 use page::{Cursor, JobFilter, JobPage};
@@ -131,6 +131,12 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
 
     /// Takes a lock from whoever holds it and gives it to the next waiter. The holder is told; what it still settles is refused.
     async fn break_lock(&self, key: &LockKey) -> Result<BreakAnswer, Error>;
+
+    /// A page of the locks that somebody holds or waits for, by their keys: at most `limit`, behind the key `after`.
+    async fn locks(&self, after: Option<&LockKey>, limit: usize) -> Result<LockPage, Error>;
+
+    /// A lock and who waits for it, read at one instant; `None` when nobody holds it or waits for it.
+    async fn lock(&self, key: &LockKey) -> Result<Option<LockLine>, Error>;
 
     // ---- operators and the read model --------------------------------------------------------------------------------
 

@@ -5,9 +5,11 @@ use std::fmt;
 use tokio::sync::mpsc;
 
 use crate::client::{Client, Explanation};
-use crate::error::Error;
-use crate::names::JobId;
-use crate::store::circumstances::{QueueView, WorkerView};
+use crate::error::{Error, Invalid};
+use crate::limits::PAGE_MAX;
+use crate::names::{JobId, LockKey};
+use crate::store::circumstances::{LockLine, LockPage, QueueView, WorkerView};
+use crate::store::lease::BreakAnswer;
 use crate::store::page::{Cursor, JobFilter, JobPage};
 use crate::store::view::{AttemptEntry, Census};
 
@@ -61,6 +63,45 @@ impl Client {
             Some(circumstances) => Ok(Some(Explanation::of(circumstances, &self.store().workers().await?))),
             None => Ok(None),
         }
+    }
+
+    /// Lists a page of the locks that somebody holds or waits for, by their keys: at most `limit`, behind the key `after`. Who holds each, since
+    /// when, until when unless it is renewed, and how many wait.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] when `limit` is not 1 to [`PAGE_MAX`].
+    ///
+    /// # Redis
+    /// Finds locks by scanning the server's keys, O(keys); then a script for each 100 locks.
+    pub async fn locks(&self, after: Option<&LockKey>, limit: usize) -> Result<LockPage, Error> {
+        if !(1..=PAGE_MAX).contains(&limit) {
+            return Err(Invalid::new("length of a page", limit, format!("1 to {PAGE_MAX}")).into());
+        }
+        self.store().locks(after, limit).await
+    }
+
+    /// Shows a lock: its holder, and jobs and clients that wait, in order. `None` when nobody holds it or waits for it.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] when the key is empty or over 512 bytes.
+    ///
+    /// # Redis
+    /// One script, O(waiters listed).
+    pub async fn lock_line(&self, key: impl AsRef<str>) -> Result<Option<LockLine>, Error> {
+        self.store().lock(&LockKey::new(key)?).await
+    }
+
+    /// Breaks a lock: takes it from whoever holds it and gives it to the next. For operators, when a holder does not stop: its
+    /// [`Lease::lost`](crate::lock::Lease::lost) says so, an attempt's settle is refused and its job runs again; nothing stops what it does elsewhere but the
+    /// fence.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] when the key is empty or over 512 bytes.
+    ///
+    /// # Redis
+    /// One script.
+    pub async fn break_lock(&self, key: impl AsRef<str>) -> Result<BreakAnswer, Error> {
+        self.store().break_lock(&LockKey::new(key)?).await
     }
 
     /// Counts jobs by state, workers and paused queues.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::names::{JobId, LockKey, OwnerToken, ProcessId, QueueName, TaskName};
+use crate::names::{Fence, JobId, LockKey, OwnerToken, ProcessId, QueueName, TaskName};
 use crate::store::view::JobView;
 
 /// A job and what stands around it, read at one instant.
@@ -46,14 +46,45 @@ pub struct LockView {
 /// Who holds a lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
-    /// The claim or acquisition.
+    /// The claim or acquisition; its process is a worker or a client.
     pub token: OwnerToken,
+    /// Its fence.
+    pub fence: Fence,
     /// The job whose attempt holds it; none for a lock that was taken within an attempt.
     pub job: Option<JobId>,
     /// Since about when.
     pub held_for: Duration,
     /// Until it ends by itself unless it is renewed.
     pub left: Duration,
+}
+
+/// A lock, and who waits for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockLine {
+    /// The lock.
+    pub lock: LockView,
+    /// The job whose turn it is, until it is claimed.
+    pub next: Option<JobId>,
+    /// Who waits, in order, at most [`PAGE_MAX`](crate::limits::PAGE_MAX) of them.
+    pub waiters: Vec<WaiterView>,
+}
+
+/// Who waits for a lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WaiterView {
+    /// A parked job.
+    Job(JobId),
+    /// An acquisition of a client, or of an attempt that takes a nested lock.
+    Client(OwnerToken),
+}
+
+/// A page of locks, by their keys.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LockPage {
+    /// The locks.
+    pub locks: Vec<LockView>,
+    /// Where the next page begins: behind this key. `None` after the last.
+    pub next: Option<LockKey>,
 }
 
 /// A worker as the store knows it.

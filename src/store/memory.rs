@@ -38,7 +38,7 @@ use crate::clock::LeaseInstant;
 use crate::error::Error;
 use crate::names::{JobId, LockKey, OwnerToken, ProcessId, QueueName, UniqueKey};
 use crate::store::Store;
-use crate::store::circumstances::{Circumstances, QueueView, WorkerView};
+use crate::store::circumstances::{Circumstances, LockLine, LockPage, QueueView, WorkerView};
 use crate::store::lease::{AcquireAnswer, BreakAnswer, HoldRenewal, HoldsRenewed, ParkAnswer, ReleaseAnswer, Renewal, RenewalAnswer};
 use crate::store::new_job::{Accepted, NewJob};
 use crate::store::page::{Cursor, JobFilter, JobPage};
@@ -282,6 +282,14 @@ impl Store for MemoryStore {
 
     async fn break_lock(&self, key: &LockKey) -> Result<BreakAnswer, Error> {
         Ok(self.transition(|state| state.break_lock(key)))
+    }
+
+    async fn locks(&self, after: Option<&LockKey>, limit: usize) -> Result<LockPage, Error> {
+        Ok(self.state().lock_page(after, limit))
+    }
+
+    async fn lock(&self, key: &LockKey) -> Result<Option<LockLine>, Error> {
+        Ok(self.state().lock_line(key))
     }
 
     async fn pause(&self, queue: &QueueName) -> Result<(), Error> {

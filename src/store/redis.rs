@@ -8,6 +8,7 @@ mod holds;
 mod keys;
 mod lanes;
 mod leases;
+mod locks;
 mod log;
 mod notes;
 mod page;
@@ -30,7 +31,7 @@ use crate::error::Error;
 use crate::limits::LANE_KEPT;
 use crate::names::{JobId, LockKey, Namespace, OwnerToken, ProcessId, QueueName, TaskName, UniqueKey};
 use crate::store::Store;
-use crate::store::circumstances::{Circumstances, QueueView, WorkerView};
+use crate::store::circumstances::{Circumstances, LockLine, LockPage, QueueView, WorkerView};
 use crate::store::lease::{AcquireAnswer, BreakAnswer, HoldRenewal, HoldsRenewed, ParkAnswer, ReleaseAnswer, Renewal, RenewalAnswer};
 use crate::store::new_job::{Accepted, NewJob};
 use crate::store::page::{Cursor, JobFilter, JobPage};
@@ -397,6 +398,14 @@ impl Store for RedisStore {
 
     async fn break_lock(&self, key: &LockKey) -> Result<BreakAnswer, Error> {
         self.run_break_lock(key).await
+    }
+
+    async fn locks(&self, after: Option<&LockKey>, limit: usize) -> Result<LockPage, Error> {
+        self.run_locks(after, limit).await
+    }
+
+    async fn lock(&self, key: &LockKey) -> Result<Option<LockLine>, Error> {
+        self.run_lock(key).await
     }
 
     async fn pause(&self, queue: &QueueName) -> Result<(), Error> {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use linchpin::names::{Fence, OwnerToken, ProcessId};
+use linchpin::store::circumstances::WaiterView;
 use linchpin::store::lease::{AcquireAnswer, BreakAnswer, HoldRenewal, HoldRenewed, ParkAnswer, ReleaseAnswer};
 use linchpin::store::settle::{SettleAnswer, Verdict};
 use linchpin::store::view::Push;
@@ -313,6 +314,43 @@ async fn a_broken_lock_goes_to_the_next_and_its_holder_is_told(bench: &Bench) {
     bench.engine.lose_lock(&key("foreign")).await;
 }
 
+async fn locks_are_listed_by_their_keys_with_holders_and_waiters(bench: &Bench) {
+    let worker = bench.worker();
+    let id = bench.put(job().lock("k")).await;
+    let holder = worker.claim_one().await;
+    let parked = bench.put(job().lock("k")).await;
+    assert!(worker.claim(1).await.is_empty());
+    let client = Client::new(bench).await;
+    client.waits().await;
+    let odd = key("a|b,c%d");
+    assert!(matches!(
+        bench.acquire(&odd, &client.token, TTL).await.expect("an answer"),
+        AcquireAnswer::Acquired { .. }
+    ));
+    bench.later(secs(2)).await;
+    let line = bench.lock(&key("k")).await.expect("a read").expect("it is held");
+    assert_eq!(line.waiters, [WaiterView::Job(parked), WaiterView::Client(client.token.clone())]);
+    assert_eq!(line.next, None);
+    let held = line.lock.holder.as_ref().expect("a holder");
+    assert_eq!((held.job, held.fence), (Some(id), holder.fence));
+    assert!(held.held_for >= secs(1) && held.held_for <= secs(3), "{held:?}");
+    let page = bench.locks(None, 1).await.expect("a read");
+    assert_eq!(page.next, Some(odd.clone()));
+    let free = page.locks[0].holder.as_ref().expect("a holder");
+    assert_eq!((free.job, &free.token), (None, &client.token));
+    assert!(free.left <= TTL - secs(2), "{free:?}");
+    let page = bench.locks(page.next.as_ref(), 1).await.expect("a read");
+    assert_eq!((page.locks.len(), page.next), (1, None));
+    let listed = page.locks[0].holder.as_ref().expect("a holder");
+    assert_eq!((&listed.token, listed.fence, listed.job), (&held.token, held.fence, held.job));
+    assert_eq!(page.locks[0].waiters, 2);
+    worker.done(&holder).await;
+    let line = bench.lock(&key("k")).await.expect("a read").expect("waited for");
+    assert_eq!((line.lock.holder, line.next), (None, Some(parked)));
+    assert_eq!(line.waiters, [WaiterView::Client(client.token.clone())]);
+    assert_eq!(bench.lock(&key("nobody's")).await.expect("a read"), None);
+}
+
 async fn the_settle_of_a_broken_attempt_is_refused(bench: &Bench) {
     let worker = bench.worker();
     let id = bench.put(job().lock("k")).await;
@@ -345,4 +383,5 @@ on_every_engine!(
     a_hold_is_renewed_and_never_taken_again_by_a_renewal,
     a_broken_lock_goes_to_the_next_and_its_holder_is_told,
     the_settle_of_a_broken_attempt_is_refused,
+    locks_are_listed_by_their_keys_with_holders_and_waiters,
 );

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use linchpin::Error;
 use linchpin::names::{JobId, LockKey, OwnerToken, ProcessId, QueueName, UniqueKey};
 use linchpin::store::Store;
-use linchpin::store::circumstances::{Circumstances, QueueView, WorkerView};
+use linchpin::store::circumstances::{Circumstances, LockLine, LockPage, QueueView, WorkerView};
 use linchpin::store::lease::{AcquireAnswer, BreakAnswer, HoldRenewal, HoldsRenewed, ParkAnswer, ReleaseAnswer, Renewal, RenewalAnswer};
 use linchpin::store::memory::MemoryStore;
 use linchpin::store::new_job::{Accepted, NewJob};
@@ -180,6 +180,12 @@ impl Store for Faulty {
     }
     async fn break_lock(&self, key: &LockKey) -> Result<BreakAnswer, Error> {
         self.inner.break_lock(key).await
+    }
+    async fn locks(&self, after: Option<&LockKey>, limit: usize) -> Result<LockPage, Error> {
+        self.inner.locks(after, limit).await
+    }
+    async fn lock(&self, key: &LockKey) -> Result<Option<LockLine>, Error> {
+        self.inner.lock(key).await
     }
     async fn pause(&self, queue: &QueueName) -> Result<(), Error> {
         self.inner.pause(queue).await

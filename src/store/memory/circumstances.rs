@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::state::{Lock, Place, State};
-use crate::limits::{LANE_KEPT, POSITION_MAX, WORKERS_LISTED_MAX};
+use super::state::{Lock, Place, State, Waiter};
+use crate::limits::{LANE_KEPT, PAGE_MAX, POSITION_MAX, WORKERS_LISTED_MAX};
 use crate::names::{Fence, JobId, LockKey, OwnerToken, QueueName};
-use crate::store::circumstances::{Circumstances, Holder, LockView, QueueView, WorkerView, since};
+use crate::store::circumstances::{Circumstances, Holder, LockLine, LockPage, LockView, QueueView, WaiterView, WorkerView, since};
 
 impl State {
     pub fn circumstances(&self, id: JobId) -> Option<Circumstances> {
@@ -46,6 +46,7 @@ impl State {
         let holder = match self.lock_of(key) {
             Some(Lock::Held { token, fence, until }) => Some(Holder {
                 token: token.clone(),
+                fence: *fence,
                 job: self.holder_of(key, token),
                 held_for: self.since(*fence),
                 left: until.saturating_sub(self.now),
@@ -57,6 +58,39 @@ impl State {
             holder,
             waiters: self.parked.get(key).map_or(0, |list| list.len() as u64),
         }
+    }
+
+    pub fn lock_page(&self, after: Option<&LockKey>, limit: usize) -> LockPage {
+        let known = self.locks.keys().chain(self.parked.keys()).chain(self.next.keys());
+        let keys: BTreeSet<&LockKey> = known.filter(|key| after.is_none_or(|after| *key > after)).collect();
+        let mut locks: Vec<LockView> = keys
+            .into_iter()
+            .filter_map(|key| self.lock_line(key))
+            .map(|line| line.lock)
+            .take(limit + 1)
+            .collect();
+        let more = locks.len() > limit;
+        locks.truncate(limit);
+        let next = locks.last().filter(|_| more).map(|lock| lock.key.clone());
+        LockPage { locks, next }
+    }
+
+    pub fn lock_line(&self, key: &LockKey) -> Option<LockLine> {
+        let lock = self.lock_view(key);
+        let next = self.next.get(key).map(|next| next.job);
+        if lock.holder.is_none() && lock.waiters == 0 && next.is_none() {
+            return None;
+        }
+        let line = self.parked.get(key).into_iter().flatten().take(PAGE_MAX);
+        let waiters = line.map(|waiter| match waiter {
+            Waiter::Job(id) => WaiterView::Job(*id),
+            Waiter::Client(token) => WaiterView::Client(token.clone()),
+        });
+        Some(LockLine {
+            lock,
+            next,
+            waiters: waiters.collect(),
+        })
     }
 
     /// The job of a claim whose lock this is.

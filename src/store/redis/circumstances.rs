@@ -11,7 +11,7 @@ use super::script::Name;
 use super::view::{dead_for, job_view, number, token_of};
 use crate::error::Error;
 use crate::limits::{LANE_KEPT, POSITION_MAX, WORKERS_LISTED_MAX};
-use crate::names::{JobId, LockKey, ProcessId, QueueName, TaskName};
+use crate::names::{Fence, JobId, LockKey, ProcessId, QueueName, TaskName};
 use crate::store::circumstances::{Circumstances, Holder, LockView, QueueView, WorkerView, since};
 
 /// Queues that one script counts.
@@ -132,11 +132,12 @@ fn too_short() -> Error {
 }
 
 /// `key, waiters, holder's token, its fence, ttl, its job`; the last four only where somebody holds it.
-fn lock_view(fields: &[Vec<u8>], now_ms: u64) -> Option<LockView> {
+pub(super) fn lock_view(fields: &[Vec<u8>], now_ms: u64) -> Option<LockView> {
     let [key, waiters, holder @ ..] = fields else { return None };
     let holder = match holder {
         [token, fence, ttl, job] => Some(Holder {
             token: token_of(token),
+            fence: Fence(number(fence)),
             job: JobId::decode(job),
             held_for: since(number(fence), now_ms * 1000),
             left: Duration::from_millis(number(ttl)),

@@ -50,6 +50,21 @@ impl Keys {
         format!("{}queue:*", self.prefix.replace('[', "\\["))
     }
 
+    /// Matches every lock, escaped for `SCAN`.
+    pub(super) fn locks(&self) -> String {
+        format!("{}lock:*", self.prefix.replace('[', "\\["))
+    }
+
+    /// The key of a lock `lock:<key>`, in its wire form.
+    pub(super) fn lock_of<'a>(&self, key: &'a str) -> Option<&'a str> {
+        key.strip_prefix(&self.prefix)?.strip_prefix("lock:")
+    }
+
+    /// The locks that somebody waits for or has the turn for.
+    pub(super) fn lock_checks(&self) -> String {
+        format!("{}lock_checks", self.prefix)
+    }
+
     /// Bodies read after a claim.
     pub(super) fn bodies(&self) -> String {
         format!("{}bodies", self.prefix)

@@ -25,6 +25,7 @@ pub(super) enum Name {
     Page,
     TaskNames,
     Circumstances,
+    Locks,
     Queues,
     Workers,
     Advance,
@@ -35,7 +36,7 @@ macro_rules! lua {
 }
 
 impl Name {
-    const ALL: [Name; 25] = [
+    const ALL: [Name; 26] = [
         Name::Turn,
         Name::Enqueue,
         Name::Renew,
@@ -58,6 +59,7 @@ impl Name {
         Name::Page,
         Name::TaskNames,
         Name::Circumstances,
+        Name::Locks,
         Name::Queues,
         Name::Workers,
         Name::Advance,
@@ -88,6 +90,7 @@ impl Name {
             Name::Page => "page",
             Name::TaskNames => "task_names",
             Name::Circumstances => "circumstances",
+            Name::Locks => "locks",
             Name::Queues => "queues",
             Name::Workers => "workers",
             Name::Advance => "advance",
@@ -122,7 +125,8 @@ impl Name {
             Name::Census => lua!["formats" "census"],
             Name::Page => lua!["formats" "instant" "page"],
             Name::TaskNames => lua!["task_names"],
-            Name::Circumstances => lua!["formats" "instant" "circumstances"],
+            Name::Circumstances => lua!["formats" "instant" "lock_row" "circumstances"],
+            Name::Locks => lua!["formats" "lock_row" "locks"],
             Name::Queues => lua!["formats" "queues"],
             Name::Workers => lua!["workers"],
             Name::Advance => lua!["advance"],

@@ -14,7 +14,6 @@ local queue,prio,locks=header(value)
 local out={value,call('HGET',BODIES,id) or '',owner or '',place or '',call('HGET',TRIES,id) or '',call('HGET',CANCELS,id) or '',
   instant(id,value,place),int(ms)}
 out[9]=queue and call('SISMEMBER',PAUSED,queue)==1 and '1' or ''
-local function claim_of(token) return match(call('HGET',CLAIMS,token) or '','^%d+|(%d+)|([^\n]*)') end
 out[10],out[11]='',''
 if owner then
   out[10]=call('ZSCORE',ACTIVE,owner) or ''
@@ -35,20 +34,5 @@ elseif queue and not owner and not place then
   end
 end
 out[13]=position and int(position) or ''
-if not key then return out end
-local lock=P..'lock:'..key
-out[14],out[15]=key,int(call('LLEN',P..'parked:'..key))
-local row=redis.pcall('HGETALL',lock)
-if type(row)~='table' or row.err or #row<2 then return out end
-out[16],out[17],out[18],out[19]=row[1],row[2],int(math.max(0,call('PTTL',lock))),''
-local _,ids=claim_of(row[1])
-if ids then
-  local held,n={},0
-  for at=1,#ids,L do n=n+1; held[n]=sub(ids,at,at+L-1) end
-  local values=n>0 and call('HMGET',JOBS,unpack(held)) or {}
-  for i=1,n do
-    local _,_,spec=header(values[i] or '')
-    if spec and find(','..spec..',',','..key..',',1,true) then out[19]=held[i]; break end
-  end
-end
+if key then lock_row(out,14,key) end
 return out

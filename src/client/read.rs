@@ -21,7 +21,7 @@ impl Client {
     /// so with a filter that takes few jobs a page may be short, even empty, and not be the last.
     ///
     /// # Errors
-    /// [`Error::Invalid`] when `limit` is not 1 to [`PAGE_MAX`](crate::limits::PAGE_MAX), or the cursor is of a page with another filter.
+    /// [`Error::Invalid`] when `limit` is not 1 to [`PAGE_MAX`], or the cursor is of a page with another filter.
     ///
     /// # Redis
     /// A script for each 100 jobs looked at, at most 100 a page; one more for each 16 of them whose arguments are over 4 KiB. A list of ready jobs without a queue, and one without a state, walks all jobs.

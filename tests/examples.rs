@@ -55,6 +55,23 @@ fn report(output: &Output) -> Value {
 }
 
 #[test]
+fn every_pitfall_of_locks_fails_and_linchpin_does_not() {
+    let output = example("lock_pitfalls", &[]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(text.matches("stock WRONG").count(), 8, "{text}");
+    assert_eq!(text.matches("Linchpin stock right").count(), 8, "{text}");
+    let server = RedisServer::start();
+    let output = example("lock_pitfalls", &["--store", &server.url()]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(
+        server.command(&["DBSIZE"]).expect("our own server"),
+        ":0\r\n",
+        "nothing is left there"
+    );
+}
+
+#[test]
 fn hello_greets() {
     let output = example("hello", &[]);
     assert!(output.status.success());

@@ -34,7 +34,7 @@ pub struct HeldLock {
 /// The nested holds of one attempt.
 #[derive(Default)]
 pub(crate) struct Holds {
-    /// One acquisition or release at a time, so that a key is never asked for twice.
+    /// One acquisition at a time, so that a key is never asked for twice. A release does not wait for it: it would be for 5 s.
     gate: tokio::sync::Mutex<()>,
     list: Mutex<List>,
     /// Grows before each release: what a renewal found missing then may have been released.
@@ -274,7 +274,6 @@ impl HeldLock {
         let Some(holds) = attempt.state().holds().filter(|_| self.nested) else {
             return Ok(());
         };
-        let _gate = holds.gate.lock().await;
         self.left = true;
         let Some(hold) = holds.leave(&self.key) else {
             return Ok(());

@@ -251,3 +251,33 @@ async fn an_attempt_waits_in_line_for_a_nested_lock() {
     let words: Vec<_> = entries[0].record.nested.iter().map(|row| row.lock.as_str()).collect();
     assert_eq!(words, ["waited", "released"]);
 }
+
+#[task(lock = "order:{order}")]
+async fn swap(attempt: Attempt, say: Data<Say>, order: u32) -> TaskResult {
+    let _ = order;
+    let table = attempt.lock("table").await?;
+    let (shelf, released) = tokio::join!(attempt.lock("shelf"), async {
+        say.say("waits");
+        let released = table.release().await;
+        say.say("released");
+        released
+    });
+    released?;
+    shelf?.release().await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_release_does_not_wait_for_an_acquisition_of_the_same_attempt() {
+    let mut shop = Shop::open();
+    let guard = shop.client.lock("shelf").acquire().await.unwrap();
+    let run = Running::start(shop.worker().task::<swap>());
+    shop.client.enqueue(swap { order: 1 }).await.unwrap();
+    assert_eq!(shop.hears().await, "waits");
+    assert_eq!(shop.hears().await, "released", "while the other lock is still held");
+    assert!(is_free(&shop, "table").await);
+    guard.release().await.unwrap();
+    let (settle, answer) = shop.settled().await;
+    assert_eq!((settle.verdict, answer), (Verdict::Done, SettleAnswer::Accepted));
+    run.stop().await;
+}

@@ -131,7 +131,10 @@ impl fmt::Display for Error {
                 for id in ids.iter().take(3) {
                     write!(f, " ({id})")?;
                 }
-                f.write_str(": ask for the job's status, or enqueue it again under a unique key")
+                f.write_str(match ids.is_empty() {
+                    true => ": ask what is so now, and do it again where it was not done",
+                    false => ": ask for the job's status, or enqueue it again under a unique key",
+                })
             }
             Error::Internal { what } => write!(f, "internal: {what}"),
         }

@@ -11,37 +11,44 @@ use crate::names::TaskName;
 
 /// The tasks that workers of a namespace have told of, by name, as they were when it was read.
 #[derive(Debug, Clone, Default)]
-pub struct Tasks(BTreeMap<String, Manifest>);
+pub struct Tasks {
+    known: BTreeMap<String, Manifest>,
+    /// Those whose description a later release wrote.
+    unreadable: Vec<String>,
+}
 
 impl Tasks {
     /// The task of this name.
     pub fn get(&self, name: &str) -> Option<&Manifest> {
-        self.0.get(name)
+        self.known.get(name)
     }
 
     /// The tasks in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Manifest)> {
-        self.0.iter().map(|(name, manifest)| (name.as_str(), manifest))
+        self.known.iter().map(|(name, manifest)| (name.as_str(), manifest))
     }
 
     /// The task of this name, or an error that names the nearest.
     fn find(&self, name: &str) -> Result<&Manifest, Error> {
-        if let Some(manifest) = self.0.get(name) {
+        if let Some(manifest) = self.known.get(name) {
             return Ok(manifest);
         }
         let near = |known: &&String| strsim::damerau_levenshtein(name, known) <= known.len().max(name.len()) / 2;
         let nearest = self
-            .0
+            .known
             .keys()
             .filter(near)
             .min_by_key(|known| strsim::damerau_levenshtein(name, known));
         let allowed = match nearest {
+            _ if self.unreadable.iter().any(|unreadable| unreadable == name) => {
+                "a task that this release can read: a later one wrote its description, enqueue with that".to_owned()
+            }
             Some(nearest) => format!("a task that a worker of this namespace has told of; the nearest is `{nearest}`"),
-            None if self.0.is_empty() => {
+            None if self.known.is_empty() && self.unreadable.is_empty() => {
                 "a task that a worker of this namespace has told of: none has worked here yet, start one first".to_owned()
             }
             None => {
-                let all = self.0.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+                let all = self.known.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
                 format!("a task that a worker of this namespace has told of: {all}")
             }
         };
@@ -51,7 +58,10 @@ impl Tasks {
 
 impl FromIterator<(String, Manifest)> for Tasks {
     fn from_iter<I: IntoIterator<Item = (String, Manifest)>>(tasks: I) -> Self {
-        Self(tasks.into_iter().collect())
+        Self {
+            known: tasks.into_iter().collect(),
+            unreadable: Vec::new(),
+        }
     }
 }
 
@@ -65,9 +75,14 @@ impl Client {
     /// One round trip, one HGETALL of as many rows as there are tasks.
     pub async fn tasks(&self) -> Result<Tasks, Error> {
         let lines = self.store().tasks().await?;
-        // a line that nobody here can read is of a later release, whose jobs this one cannot make
-        let read = |(name, line): (String, String)| Some((name, serde_json::from_str(&line).ok()?));
-        Ok(Tasks(lines.into_iter().filter_map(read).collect()))
+        let mut tasks = Tasks::default();
+        for (name, line) in lines {
+            match serde_json::from_str(&line) {
+                Ok(manifest) => drop(tasks.known.insert(name, manifest)),
+                Err(_) => tasks.unreadable.push(name),
+            }
+        }
+        Ok(tasks)
     }
 
     /// Prepares a job of a task by its name: lock, unique key, queue and limits are the task's, by what its workers have told. Set its

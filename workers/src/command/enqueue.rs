@@ -71,11 +71,17 @@ pub async fn run(options: Options) -> Result<Answer, Failure> {
     } else {
         client.tasks().await?
     };
-    if options.task == "-" {
-        return lines(&client, &tasks, &options).await;
-    }
+    let answer = match options.task.as_str() {
+        "-" => lines(&client, &tasks, &options).await?,
+        _ => one(&client, &tasks, &options).await?,
+    };
+    client.close().await?;
+    Ok(answer)
+}
+
+async fn one(client: &Client, tasks: &Tasks, options: &Options) -> Result<Answer, Failure> {
     let args = read_args(options.args.as_deref().unwrap_or("{}"))?;
-    let enqueued = job(&client, &tasks, &options, &options.task, &args)?.await?;
+    let enqueued = job(client, tasks, options, &options.task, &args)?.await?;
     let said = json!({"job": enqueued.id().to_string(), "new": enqueued.is_new()});
     options.output.print(&said, |_| match enqueued {
         Enqueued::New(id) => format!("{id}"),

@@ -4,6 +4,7 @@ use clap::Args;
 use linchpin::client::End;
 use linchpin::config::{Config, TaskConfig};
 use linchpin::names::ProcessId;
+use linchpin::store::settle::Outcome;
 use linchpin::worker::{Summary, WorkerBuilder};
 use linchpin::{Client, Enqueued, TaskList, Worker};
 use serde_json::{Map, Value};
@@ -126,6 +127,10 @@ async fn once(client: &Client, config: &Config, tasks: TaskList, job: &str) -> R
     let error = record.map_or(String::new(), |record| format!(": {}", record.error));
     let (answer, word, why) = match ended {
         End::Done => (Answer::Yes, "done".to_owned(), String::new()),
+        // it had ended before anybody waited
+        End::Gone if record.is_some_and(|record| matches!(record.outcome, Outcome::Done | Outcome::Skipped)) => {
+            (Answer::Yes, "done".to_owned(), String::new())
+        }
         End::Dead(death) => (Answer::No, format!("dead ({})", death.as_str()), error),
         End::Deleted => (Answer::No, "deleted".to_owned(), String::new()),
         End::Gone => (Answer::No, "gone".to_owned(), String::new()),

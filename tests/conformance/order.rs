@@ -7,7 +7,7 @@ use linchpin::store::turn::{LockOutcome, More, Suspects, Turn};
 use linchpin::store::view::RetryAnswer;
 
 use super::bench::Bench;
-use super::draft::{job, job_in, key, secs};
+use super::draft::{job, job_in, key, secs, strange_token};
 use super::worker::{Held, LAPSE, retry_after, wants};
 
 fn ids(held: &[Held]) -> Vec<JobId> {
@@ -330,6 +330,31 @@ async fn offers_nobody_took_are_passed_on_in_the_order_of_their_keys(bench: &Ben
     );
 }
 
+async fn a_turn_given_up_for_a_lock_that_another_took_leaves_nothing_to_look_at(bench: &Bench) {
+    let worker = bench.worker();
+    for name in ["y", "z"] {
+        bench.put(job().lock(name)).await;
+    }
+    let holders = worker.claim(2).await;
+    let late = bench.put(job().locks(&["a", "z"])).await;
+    bench.put(job_in("early").locks(&["y", "z"])).await;
+    assert!(worker.turn(wants(2, &["q", "early"])).await.0.is_empty());
+    for holder in &holders {
+        worker.done(holder).await;
+    }
+    let (early, _) = worker.turn(wants(1, &["early"])).await;
+    assert_eq!(
+        early.len(),
+        1,
+        "it has the turn for `y`, and takes `z` as well, the turn of the late one"
+    );
+    bench.acquire(&key("a"), &strange_token(), secs(60)).await.expect("an answer");
+    assert!(worker.claim(1).await.is_empty());
+    assert_eq!(bench.state(late).await, "parked:a");
+    bench.delete(late).await.expect("an answer");
+    assert!(!bench.key_names().await.contains(&"lock_checks".to_owned()), "nobody waits for `z`");
+}
+
 on_every_engine!(
     a_job_whose_turn_it_is_runs_in_a_claim_that_meets_a_newcomer_first,
     twins_of_a_job_park_once,
@@ -348,4 +373,5 @@ on_every_engine!(
     a_job_buried_because_it_cannot_be_read_is_not_retried,
     a_retry_does_not_take_a_key_that_a_done_job_keeps_for_a_time,
     offers_nobody_took_are_passed_on_in_the_order_of_their_keys,
+    a_turn_given_up_for_a_lock_that_another_took_leaves_nothing_to_look_at,
 );

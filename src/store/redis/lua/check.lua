@@ -34,5 +34,6 @@ local function check_lock(key,ms)
   else
     local ttl=call('PTTL',lock)
     call('ZADD',LC,int(ms+(ttl>0 and ttl+1 or 1000)),key)
+    settle_checks(key)
   end
 end

@@ -19,7 +19,7 @@ local function unpark(key,where,id)
   call('ZREM',WAITS,id)
 end
 local function free(key,ms,first)
-  if not absent(key) then return nil end
+  if not absent(key) then settle_checks(key); return nil end
   local pk,at,jobs=P..'parked:'..key,0,0
   for _=1,LOOKED_MAX do
     local where=first or call('LINDEX',pk,int(at))

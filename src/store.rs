@@ -26,7 +26,7 @@ use new_job::{Accepted, NewJob};
 use page::{Cursor, JobFilter, JobPage};
 use settle::{Settle, SettleAnswer};
 use turn::{Turn, TurnReply};
-use view::{AttemptEntry, CancelAnswer, Census, DeleteAnswer, JobView, Push, RetryAnswer, WatchAnswer, WorkerCard};
+use view::{AttemptEntry, Beat, CancelAnswer, Census, DeleteAnswer, JobView, Push, Replaced, RetryAnswer, WatchAnswer, WorkerCard};
 
 /// Where jobs live. Every method is one transition or one read; each is atomic.
 ///
@@ -76,11 +76,12 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
 
     // ---- workers ---------------------------------------------------------------------------------------------------
 
-    /// Checks that the store can be used (version, layout), writes the worker's card and its tasks' manifest.
-    async fn register(&self, card: &WorkerCard) -> Result<(), Error>;
+    /// Checks that the store can be used (version, layout), writes the worker's card and its tasks' manifest; answers the lines
+    /// that stood there and said something else.
+    async fn register(&self, card: &WorkerCard) -> Result<Vec<Replaced>, Error>;
 
-    /// Says that the worker lives; answers how many do. Rows of workers silent for 10 minutes are removed.
-    async fn heartbeat(&self, card: &WorkerCard) -> Result<usize, Error>;
+    /// Says that the worker lives. Rows of workers silent for 10 minutes are removed.
+    async fn heartbeat(&self, card: &WorkerCard) -> Result<Beat, Error>;
 
     /// Removes the worker's card and lanes.
     async fn deregister(&self, worker: &ProcessId) -> Result<(), Error>;

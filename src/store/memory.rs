@@ -44,7 +44,9 @@ use crate::store::new_job::{Accepted, NewJob};
 use crate::store::page::{Cursor, JobFilter, JobPage};
 use crate::store::settle::{Settle, SettleAnswer};
 use crate::store::turn::{Turn, TurnReply};
-use crate::store::view::{AttemptEntry, CancelAnswer, Census, DeleteAnswer, JobView, Push, RetryAnswer, WatchAnswer, WorkerCard};
+use crate::store::view::{
+    AttemptEntry, Beat, CancelAnswer, Census, DeleteAnswer, JobView, Push, Replaced, RetryAnswer, WatchAnswer, WorkerCard,
+};
 use state::State;
 
 /// The embedded engine. Share it as `Arc<MemoryStore>`; clients and workers of one process then meet in it.
@@ -223,12 +225,11 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    async fn register(&self, card: &WorkerCard) -> Result<(), Error> {
-        self.transition(|state| state.register(card));
-        Ok(())
+    async fn register(&self, card: &WorkerCard) -> Result<Vec<Replaced>, Error> {
+        Ok(self.transition(|state| state.register(card)))
     }
 
-    async fn heartbeat(&self, card: &WorkerCard) -> Result<usize, Error> {
+    async fn heartbeat(&self, card: &WorkerCard) -> Result<Beat, Error> {
         Ok(self.transition(|state| state.heartbeat(card)))
     }
 

@@ -3,6 +3,7 @@
 mod circumstances;
 mod connection;
 mod enqueue;
+mod fleet;
 mod follow;
 mod holds;
 mod keys;
@@ -24,12 +25,12 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use redis::{Cmd, Value};
+use redis::Cmd;
 use tokio::sync::mpsc;
 
 use crate::error::Error;
 use crate::limits::LANE_KEPT;
-use crate::names::{JobId, LockKey, Namespace, OwnerToken, ProcessId, QueueName, TaskName, UniqueKey};
+use crate::names::{JobId, LockKey, Namespace, OwnerToken, ProcessId, QueueName, UniqueKey};
 use crate::store::Store;
 use crate::store::circumstances::{Circumstances, LockLine, LockPage, QueueView, WorkerView};
 use crate::store::lease::{AcquireAnswer, BreakAnswer, HoldRenewal, HoldsRenewed, ParkAnswer, ReleaseAnswer, Renewal, RenewalAnswer};
@@ -37,15 +38,15 @@ use crate::store::new_job::{Accepted, NewJob};
 use crate::store::page::{Cursor, JobFilter, JobPage};
 use crate::store::settle::{Settle, SettleAnswer};
 use crate::store::turn::{Turn, TurnReply};
-use crate::store::view::{AttemptEntry, CancelAnswer, Census, DeleteAnswer, JobView, Push, RetryAnswer, WatchAnswer, WorkerCard};
+use crate::store::view::{
+    AttemptEntry, Beat, CancelAnswer, Census, DeleteAnswer, JobView, Push, Replaced, RetryAnswer, WatchAnswer, WorkerCard,
+};
 use connection::{ANSWER_TIMEOUT, Address, Arguments, Link, Pause};
 use holds::FirstSent;
 use keys::Keys;
 use lanes::Lanes;
 use script::{Name, Scripts};
 
-/// Version of the layout of keys and formats.
-const LAYOUT: u32 = 1;
 /// The oldest server that has what the scripts use.
 const SERVER_MIN: (u32, u32) = (6, 2);
 /// How often a producer's lanes get their lifetime again.
@@ -167,17 +168,6 @@ impl RedisStore {
         })
     }
 
-    async fn heartbeat_script(&self, worker: &ProcessId, card: &str, remove: bool) -> Result<usize, Error> {
-        let mut a = Arguments::default();
-        a.push(worker.as_str()).push(card).push(if remove { "1" } else { "0" });
-        match self.patiently(Name::Heartbeat, &a, "heartbeat").await? {
-            Value::Int(n) => Ok(n.max(0) as usize),
-            other => Err(Error::Internal {
-                what: format!("the heartbeat script answered {other:?}"),
-            }),
-        }
-    }
-
     fn take_waiting(&self, worker: &ProcessId) -> Option<redis::aio::MultiplexedConnection> {
         self.waiting
             .lock()
@@ -191,17 +181,6 @@ impl RedisStore {
             .unwrap_or_else(std::sync::PoisonError::into_inner)
             .insert(worker.clone(), connection);
     }
-}
-
-fn card_json(card: &WorkerCard) -> String {
-    serde_json::json!({
-        "labels": card.labels.iter().cloned().collect::<HashMap<_, _>>(),
-        "queues": card.queues.iter().map(QueueName::as_str).collect::<Vec<_>>(),
-        "concurrency": card.concurrency,
-        "running": card.running,
-        "tasks": card.task_names().iter().map(TaskName::as_str).collect::<Vec<_>>(),
-    })
-    .to_string()
 }
 
 #[async_trait]
@@ -299,35 +278,18 @@ impl Store for RedisStore {
         self.read(&command, "close").await.map(|_| ())
     }
 
-    async fn register(&self, card: &WorkerCard) -> Result<(), Error> {
-        let mut a = Arguments::default();
-        a.int(LAYOUT.into());
-        for (task, line) in &card.tasks {
-            a.push(task).push(line);
-        }
-        let value = self.patiently(Name::Register, &a, "register a worker").await?;
-        let found: u32 = redis::from_redis_value::<String>(value)
-            .ok()
-            .and_then(|v| v.parse().ok())
-            .unwrap_or(LAYOUT);
-        if found > LAYOUT {
-            return Err(Error::Refused {
-                action: self.action("register a worker"),
-                code: "layout".into(),
-                advice: format!("the namespace has layout {found}, this release knows layout {LAYOUT}: use the newer release"),
-            });
-        }
-        self.heartbeat(card).await.map(|_| ())
+    async fn register(&self, card: &WorkerCard) -> Result<Vec<Replaced>, Error> {
+        self.run_register(card).await
     }
 
-    async fn heartbeat(&self, card: &WorkerCard) -> Result<usize, Error> {
-        self.heartbeat_script(&card.worker, &card_json(card), false).await
+    async fn heartbeat(&self, card: &WorkerCard) -> Result<Beat, Error> {
+        self.run_heartbeat(card).await
     }
 
     async fn deregister(&self, worker: &ProcessId) -> Result<(), Error> {
         drop(self.take_waiting(worker));
         self.lanes.forget_slots(worker);
-        self.heartbeat_script(worker, "", true).await.map(|_| ())
+        self.run_deregister(worker).await
     }
 
     async fn turn(&self, worker: &ProcessId, slot: usize, turn: Turn) -> Result<TurnReply, Error> {

@@ -143,6 +143,24 @@ pub struct WorkerCard {
     pub tasks: Vec<(String, String)>,
 }
 
+/// What a heartbeat is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Beat {
+    /// Workers that spoke within a minute, this one included.
+    pub workers: usize,
+    /// Whether what a registration writes is there. When it was lost with the store's data, the worker registers anew.
+    pub registered: bool,
+}
+
+/// A task that was told of before, otherwise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replaced {
+    /// The task.
+    pub task: String,
+    /// Its manifest until now, one line of JSON.
+    pub line: String,
+}
+
 impl WorkerCard {
     /// The names whose jobs it runs, former ones included, in order.
     pub(crate) fn task_names(&self) -> Vec<TaskName> {

@@ -7,8 +7,9 @@ use tokio::sync::mpsc::Receiver;
 
 use crate::error::Error;
 use crate::lock::Locks;
+use crate::manifest::Manifest;
 use crate::store::Store;
-use crate::store::view::{Push, WorkerCard};
+use crate::store::view::{Push, Replaced, WorkerCard};
 use crate::worker::health::Vitals;
 use crate::worker::looker::Fleet;
 use crate::worker::watchdog::Watched;
@@ -48,8 +49,9 @@ pub(crate) async fn register(store: &dyn Store, card: &WorkerCard, vitals: &Vita
     loop {
         vitals.step(0, 0);
         match store.register(card).await {
-            Ok(()) => {
+            Ok(replaced) => {
                 vitals.heard(true);
+                report(card, &replaced);
                 return Ok(());
             }
             Err(error @ (Error::Unreachable { .. } | Error::Unknown { .. })) => {
@@ -57,6 +59,25 @@ pub(crate) async fn register(store: &dyn Store, card: &WorkerCard, vitals: &Vita
                 tokio::time::sleep(again.wait()).await;
             }
             Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Says which tasks lock otherwise than was told before: while workers of both releases run, their jobs do not exclude each other.
+fn report(card: &WorkerCard, replaced: &[Replaced]) {
+    for former in replaced {
+        let ours = card.tasks.iter().find(|(task, _)| *task == former.task);
+        let locks = |line: &str| serde_json::from_str::<Manifest>(line).ok().map(|manifest| manifest.locks);
+        let (Some(before), Some(now)) = (locks(&former.line), ours.and_then(|(_, line)| locks(line))) else {
+            continue;
+        };
+        if before != now {
+            tracing::warn!(
+                task = %former.task,
+                before = %before.join(", "),
+                now = %now.join(", "),
+                "this worker locks the task otherwise than it was told of before: while workers with the former locks run, its jobs can overlap"
+            );
         }
     }
 }
@@ -98,14 +119,25 @@ impl Herald {
         tokio::join!(self.beat(), listener.listen());
     }
 
+    /// The store has lost what this worker told of its tasks. The next beat asks again.
+    async fn register_anew(&self) {
+        match self.store.register(&self.card).await {
+            Ok(_) => tracing::warn!("the store had lost its data: told of this worker's tasks anew"),
+            Err(error) => tracing::warn!(error = %error, "the store has lost its data, and does not take this worker's tasks"),
+        }
+    }
+
     async fn beat(&mut self) {
         let mut again = Again::new();
         let mut regular = SECOND;
         loop {
             self.card.running = self.vitals.running();
             let wait = match self.store.heartbeat(&self.card).await {
-                Ok(workers) => {
-                    self.fleet.set(workers);
+                Ok(beat) => {
+                    self.fleet.set(beat.workers);
+                    if !beat.registered {
+                        self.register_anew().await;
+                    }
                     self.vitals.heard(true);
                     again = Again::new();
                     std::mem::replace(&mut regular, HEARTBEAT).mul_f64(0.9 + 0.2 * rand::random::<f64>())

@@ -105,3 +105,24 @@ async fn a_server_restarted_with_its_log_loses_and_doubles_nothing() {
     exact(&ledger, 3000);
     nothing_is_left(&client, &[]).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_tells_of_its_tasks_anew_after_the_data_were_lost() {
+    let server = RedisServer::start();
+    let client = client(&server).await;
+    let ledger: Arc<Ledger> = shared();
+    let crew = Crew::start([Worker::builder(&client).task::<brief>().data(ledger.clone())]);
+    fill(&client, 10).await;
+    within("the first jobs", drained(&client)).await;
+    server.command(&["FLUSHALL"]).expect("a command of the test");
+    let told = async {
+        while client.tasks().await.expect("the tasks").get("brief").is_none() {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    within("the worker's word", told).await;
+    fill(&client, 10).await;
+    within("the jobs after it", drained(&client)).await;
+    crew.stop().await;
+    exact(&ledger, 20);
+}

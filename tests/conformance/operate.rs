@@ -4,7 +4,7 @@ use linchpin::limits::LANE_KEPT;
 use linchpin::names::{JobId, ProcessId};
 use linchpin::store::settle::{Outcome, SettleAnswer, Verdict};
 use linchpin::store::turn::Suspects;
-use linchpin::store::view::{CancelAnswer, DeleteAnswer, RetryAnswer, State, WorkerCard};
+use linchpin::store::view::{CancelAnswer, DeleteAnswer, Replaced, RetryAnswer, State, WorkerCard};
 
 use super::bench::Bench;
 use super::draft::{job, job_in, queue, secs};
@@ -293,12 +293,12 @@ async fn workers_are_counted_until_they_leave_or_fall_silent(bench: &Bench) {
     let (one, two) = (card(), card());
     bench.register(&one).await.expect("a registration");
     bench.register(&two).await.expect("a registration");
-    assert_eq!(bench.heartbeat(&one).await.expect("an answer"), 2);
+    assert_eq!(bench.heartbeat(&one).await.expect("an answer").workers, 2);
     assert_eq!(bench.census().await.expect("a read").workers, 2);
     bench.deregister(&two.worker).await.expect("an answer");
-    assert_eq!(bench.heartbeat(&one).await.expect("an answer"), 1);
+    assert_eq!(bench.heartbeat(&one).await.expect("an answer").workers, 1);
     bench.later(LANE_KEPT + secs(1)).await;
-    assert_eq!(bench.heartbeat(&two).await.expect("an answer"), 1, "the silent one is gone");
+    assert_eq!(bench.heartbeat(&two).await.expect("an answer").workers, 1, "the silent one is gone");
     bench.deregister(&two.worker).await.expect("an answer");
     bench.close(&bench.producer).await.expect("an answer");
 }
@@ -315,7 +315,34 @@ async fn a_retried_cancelled_suspect_starts_clean(bench: &Bench) {
     assert_eq!(held[0].id, id);
 }
 
+async fn a_registration_answers_what_was_told_of_its_tasks_before(bench: &Bench) {
+    let card = |lines: &[(&str, &str)]| WorkerCard {
+        worker: ProcessId::random(),
+        labels: vec![],
+        queues: vec![queue("q")],
+        concurrency: 1,
+        running: 0,
+        tasks: lines.iter().map(|(task, line)| ((*task).into(), (*line).into())).collect(),
+    };
+    let (one, two) = (
+        card(&[("take", "{}"), ("give", "{}")]),
+        card(&[("take", r#"{"a":1}"#), ("give", "{}")]),
+    );
+    assert!(!bench.heartbeat(&one).await.expect("an answer").registered);
+    assert_eq!(bench.register(&one).await.expect("a registration"), []);
+    assert!(bench.heartbeat(&one).await.expect("an answer").registered);
+    let replaced = Replaced {
+        task: "take".into(),
+        line: "{}".into(),
+    };
+    assert_eq!(bench.register(&two).await.expect("a registration"), [replaced]);
+    for card in [one, two] {
+        bench.deregister(&card.worker).await.expect("an answer");
+    }
+}
+
 on_every_engine!(
+    a_registration_answers_what_was_told_of_its_tasks_before,
     cancel_buries_a_ready_and_a_scheduled_job_at_once,
     cancel_of_a_parked_job_takes_it_off_its_list,
     cancel_or_delete_of_the_job_whose_turn_it_is_passes_the_turn_on,

@@ -144,7 +144,7 @@ impl Store for Faulty {
     async fn close(&self, process: &ProcessId) -> Result<(), Error> {
         self.inner.close(process).await
     }
-    async fn register(&self, card: &WorkerCard) -> Result<(), Error> {
+    async fn register(&self, card: &WorkerCard) -> Result<Vec<Replaced>, Error> {
         if self.refuse_register.load(Ordering::Relaxed) {
             return Err(Error::Refused {
                 action: "register".into(),
@@ -154,7 +154,7 @@ impl Store for Faulty {
         }
         self.inner.register(card).await
     }
-    async fn heartbeat(&self, card: &WorkerCard) -> Result<usize, Error> {
+    async fn heartbeat(&self, card: &WorkerCard) -> Result<Beat, Error> {
         self.inner.heartbeat(card).await
     }
     async fn deregister(&self, worker: &ProcessId) -> Result<(), Error> {

@@ -4,7 +4,7 @@ use super::state::{Mark, Place, State};
 use crate::limits::{LANE_KEPT, WORKER_LIVE};
 use crate::names::{JobId, ProcessId, QueueName};
 use crate::store::settle::Death;
-use crate::store::view::{CancelAnswer, DeleteAnswer, Ended, Push, RetryAnswer, WatchAnswer, WorkerCard};
+use crate::store::view::{Beat, CancelAnswer, DeleteAnswer, Ended, Push, Replaced, RetryAnswer, WatchAnswer, WorkerCard};
 
 impl State {
     pub fn cancel(&mut self, id: JobId) -> CancelAnswer {
@@ -133,16 +133,28 @@ impl State {
         }
     }
 
-    pub fn register(&mut self, card: &WorkerCard) {
-        self.tasks.extend(card.tasks.iter().cloned());
+    pub fn register(&mut self, card: &WorkerCard) -> Vec<Replaced> {
+        let mut replaced = Vec::new();
+        for (task, line) in &card.tasks {
+            if let Some(former) = self.tasks.insert(task.clone(), line.clone())
+                && former != *line
+            {
+                let task = task.clone();
+                replaced.push(Replaced { task, line: former });
+            }
+        }
         self.heartbeat(card);
+        replaced
     }
 
-    pub fn heartbeat(&mut self, card: &WorkerCard) -> usize {
+    pub fn heartbeat(&mut self, card: &WorkerCard) -> Beat {
         let now = self.now;
         self.workers.insert(card.worker.clone(), (card.clone(), now));
         self.workers.retain(|_, (_, seen)| now < *seen + LANE_KEPT);
-        self.live_workers()
+        Beat {
+            workers: self.live_workers(),
+            registered: card.tasks.iter().all(|(task, _)| self.tasks.contains_key(task)),
+        }
     }
 
     pub fn live_workers(&self) -> usize {

@@ -3,25 +3,19 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use redis::{Cmd, Value};
+use redis::Value;
 
 use super::RedisStore;
 use super::connection::Arguments;
 use super::script::Name;
 use super::view::{dead_for, job_view, number, token_of};
 use crate::error::Error;
-use crate::limits::{LANE_KEPT, POSITION_MAX, WORKERS_LISTED_MAX};
-use crate::names::{Fence, JobId, LockKey, ProcessId, QueueName, TaskName};
-use crate::store::circumstances::{Circumstances, Holder, LockView, QueueView, WorkerView, since};
+use crate::limits::POSITION_MAX;
+use crate::names::{Fence, JobId, LockKey, QueueName};
+use crate::store::circumstances::{Circumstances, Holder, LockView, QueueView, since};
 
 /// Queues that one script counts.
 const QUEUES_PIECE: usize = 100;
-
-/// Who works, and what may not be worked at.
-pub(super) struct Crew {
-    pub(super) workers: Vec<WorkerView>,
-    paused: Vec<QueueName>,
-}
 
 impl RedisStore {
     pub(super) async fn run_circumstances(&self, id: JobId) -> Result<Option<Circumstances>, Error> {
@@ -51,20 +45,6 @@ impl RedisStore {
             gives_up_in: until(gives_up),
             ahead: (!position.is_empty()).then(|| number(position)),
         }))
-    }
-
-    pub(super) async fn run_workers(&self) -> Result<Crew, Error> {
-        let mut a = Arguments::default();
-        a.int(WORKERS_LISTED_MAX as u64).int(LANE_KEPT.as_millis() as u64);
-        let fields = read_fields(self.patiently(Name::Workers, &a, "list workers").await?, "list workers")?;
-        let [now, paused, rows @ ..] = fields.as_slice() else {
-            return Err(too_short());
-        };
-        let paused = String::from_utf8_lossy(paused);
-        Ok(Crew {
-            workers: rows.chunks_exact(3).map(|row| worker_view(row, number(now))).collect(),
-            paused: paused.split(',').filter_map(|queue| QueueName::new(queue).ok()).collect(),
-        })
     }
 
     pub(super) async fn run_queues(&self) -> Result<Vec<QueueView>, Error> {
@@ -107,25 +87,15 @@ impl RedisStore {
         }
         Ok(views)
     }
-
-    pub(super) async fn run_tasks(&self) -> Result<Vec<(String, String)>, Error> {
-        let mut command = Cmd::new();
-        command.arg("HGETALL").arg(self.keys.tasks());
-        let tasks: BTreeMap<String, String> =
-            redis::from_redis_value(self.read(&command, "list tasks").await?).map_err(|e| Error::Internal {
-                what: format!("list tasks: {e}"),
-            })?;
-        Ok(tasks.into_iter().collect())
-    }
 }
 
-fn read_fields(value: Value, what: &str) -> Result<Vec<Vec<u8>>, Error> {
+pub(super) fn read_fields(value: Value, what: &str) -> Result<Vec<Vec<u8>>, Error> {
     redis::from_redis_value(value).map_err(|e| Error::Internal {
         what: format!("{what}: {e}"),
     })
 }
 
-fn too_short() -> Error {
+pub(super) fn too_short() -> Error {
     Error::Internal {
         what: "a script of the read model answered too few fields".into(),
     }
@@ -149,33 +119,4 @@ pub(super) fn lock_view(fields: &[Vec<u8>], now_ms: u64) -> Option<LockView> {
         holder,
         waiters: number(waiters),
     })
-}
-
-/// A card as `card_json` writes it.
-#[derive(serde::Deserialize, Default)]
-struct Card {
-    #[serde(default)]
-    labels: BTreeMap<String, String>,
-    #[serde(default)]
-    queues: Vec<String>,
-    #[serde(default)]
-    tasks: Vec<String>,
-    #[serde(default)]
-    concurrency: usize,
-    #[serde(default)]
-    running: usize,
-}
-
-/// `worker, ms when it spoke, card`.
-fn worker_view(row: &[Vec<u8>], now_ms: u64) -> WorkerView {
-    let card: Card = serde_json::from_slice(&row[2]).unwrap_or_default();
-    WorkerView {
-        worker: ProcessId::from_text(&String::from_utf8_lossy(&row[0])),
-        labels: card.labels.into_iter().collect(),
-        queues: card.queues.iter().filter_map(|queue| QueueName::new(queue).ok()).collect(),
-        tasks: card.tasks.iter().filter_map(|task| TaskName::new(task).ok()).collect(),
-        concurrency: card.concurrency,
-        running: card.running,
-        silent_for: Duration::from_millis(now_ms.saturating_sub(number(&row[1]))),
-    }
 }

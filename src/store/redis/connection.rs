@@ -157,6 +157,10 @@ pub(super) fn classify(error: &RedisError) -> Fault {
     if error.is_io_error() || error.is_timeout() || error.is_connection_dropped() || error.is_unrecoverable_error() {
         return Fault::Unknown(text);
     }
+    // of a plain read; of a script it can be midway
+    if code == "WRONGTYPE" && !detail.contains("script") {
+        return Fault::Never { code, text: detail };
+    }
     if code.is_empty() {
         Fault::Unknown(text)
     } else {
@@ -204,6 +208,10 @@ fn advice(code: &str, text: &str) -> String {
         "NOREPLICAS" => "too few replicas are connected for `min-replicas-to-write`".into(),
         "LOADING" => "the server is loading its data: wait".into(),
         "maxclients" => "the server has no connection left: raise `maxclients`".into(),
+        "WRONGTYPE" => {
+            "the key holds data of another type, which Linchpin did not write: rename or delete it, and leave the namespace to Linchpin"
+                .into()
+        }
         _ => text.to_owned(),
     }
 }

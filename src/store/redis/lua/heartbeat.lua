@@ -1,8 +1,8 @@
 -- Purpose: a worker lives; rows and lanes of workers silent for 10 minutes go.
 -- KEYS: 1 prefix
--- ARGV: 1 worker 2 its card as JSON 3 remove it (1) or not (0)
--- Returns: workers that spoke within a minute
--- Cost: 5 commands, 7 at times
+-- ARGV: 1 worker 2 its card as JSON 3 remove it (1) or not (0); then the names of its tasks
+-- Returns: {workers that spoke within a minute, whether what a registration writes is there (1) or was lost (0)}
+-- Cost: 7 commands, 9 at times
 -- Called by: RedisStore::heartbeat, RedisStore::deregister
 local ms=now()
 local W,CARDS=P..'workers',P..'worker_cards'
@@ -23,4 +23,11 @@ if A[3]~='1' and call('PTTL',W)<600000 then             -- not with every word
   call('PEXPIRE',W,'1200000')
   call('PEXPIRE',CARDS,'1200000')
 end
-return call('ZCOUNT',W,int(ms-60000),'+inf')
+local there=call('EXISTS',P..'schema')
+if #A>3 then
+  local lines=redis.pcall('HMGET',P..'tasks',unpack(A,4))   -- of another type: no word of the worker mends it
+  for i=1,#A-3 do
+    if lines[i]==false then there=0 end
+  end
+end
+return {call('ZCOUNT',W,int(ms-60000),'+inf'),there}

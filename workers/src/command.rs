@@ -5,6 +5,7 @@ mod config;
 mod cron;
 mod enqueue;
 mod explain;
+mod job;
 mod jobs;
 mod queues;
 mod tasks;

@@ -140,6 +140,9 @@ fn start(task: &CommandTask, attempt: &Attempt, words: &[String]) -> Result<Chil
         command.current_dir(directory);
     }
     command.spawn().map_err(|error| {
+        if let Some(directory) = task.directory.as_ref().filter(|directory| !directory.is_dir()) {
+            return format!("start `{program}`: its directory `{}` is not there", directory.display()).into();
+        }
         format!("start `{program}`: {error} (is it there, executable, and named with its folder or found by a PATH in `env`?)").into()
     })
 }
@@ -148,7 +151,11 @@ fn start(task: &CommandTask, attempt: &Attempt, words: &[String]) -> Result<Chil
 async fn stop(child: &mut Child, group: &Group, cause: StopCause, grace: Duration) {
     if cause != StopCause::LeaseLost {
         group.term();
-        if tokio::time::timeout(grace, child.wait()).await.is_ok() {
+        // the whole group has the grace, also what its leader left behind
+        if tokio::time::timeout(grace, async { tokio::join!(child.wait(), group.gone()) })
+            .await
+            .is_ok()
+        {
             return;
         }
     }

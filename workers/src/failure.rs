@@ -51,6 +51,15 @@ impl Failure {
         }
     }
 
+    /// Notes that the store went away in the middle of something.
+    pub fn unreachable(cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self {
+            kind: Kind::Unreachable,
+            action: None,
+            cause: cause.into(),
+        }
+    }
+
     /// The process's exit code.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self.kind {
@@ -95,6 +104,7 @@ impl From<linchpin::Error> for Failure {
     fn from(error: linchpin::Error) -> Self {
         let kind = match error {
             linchpin::Error::Invalid(_) => Kind::Usage,
+            linchpin::Error::Refused { ref code, .. } if code == "database" => Kind::Usage,
             linchpin::Error::Unreachable { .. } | linchpin::Error::Unknown { .. } => Kind::Unreachable,
             _ => Kind::Refused,
         };

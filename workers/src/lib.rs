@@ -47,7 +47,7 @@ pub fn main(tasks: TaskList) -> ExitCode {
     match run(app, tasks) {
         Ok(answer) => answer.into(),
         Err(failure) => {
-            eprintln!("linchpin: {failure}");
+            eprintln!("linchpin: {}", output::plain(&failure.to_string()));
             failure.exit_code()
         }
     }

@@ -22,11 +22,11 @@ impl Output {
     /// # Errors
     /// When standard output cannot be written.
     pub fn print<T: Serialize>(self, value: &T, people: impl FnOnce(&T) -> String) -> Result<(), Failure> {
-        let text = match self.json {
-            true => serde_json::to_string(value).map_err(|error| Failure::new("write JSON", error))?,
-            false => people(value),
-        };
-        line(&text).map(|_| ())
+        match self.json {
+            true => write(&serde_json::to_string(value).map_err(|error| Failure::new("write JSON", error))?),
+            false => line(&people(value)),
+        }
+        .map(|_| ())
     }
 }
 
@@ -57,11 +57,28 @@ pub enum Reader {
     Gone,
 }
 
-/// Prints one line (or several). A reader that went away is no failure.
+/// Prints one line (or several) for people, [plain]. A reader that went away is no failure.
 ///
 /// # Errors
 /// When standard output cannot be written.
 pub fn line(text: &str) -> Result<Reader, Failure> {
+    write(&plain(text))
+}
+
+/// A text whose control characters are written out, but for the ends of lines: what a job left behind must not command a terminal.
+pub fn plain(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' => shown.push(c),
+            _ if c.is_control() => shown.extend(c.escape_default()),
+            _ => shown.push(c),
+        }
+    }
+    shown
+}
+
+fn write(text: &str) -> Result<Reader, Failure> {
     match writeln!(io::stdout(), "{text}") {
         Ok(()) => Ok(Reader::There),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Reader::Gone),
@@ -77,7 +94,7 @@ pub fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>, empty
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_header(header);
     for row in rows {
-        table.add_row(row);
+        table.add_row(row.iter().map(|cell| plain(cell)));
     }
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
@@ -86,4 +103,16 @@ pub fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>, empty
         return empty.to_owned();
     }
     table.trim_fmt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_commands_a_terminal_is_written_out() {
+        assert_eq!(plain("a\u{1b}[31m\tb\u{9b}c\nd"), "a\\u{1b}[31m\\tb\\u{9b}c\nd");
+        let shown = table(&["A"], [vec!["x\u{1b}]0;y\u{7}".to_owned()]], "");
+        assert!(shown.contains("x\\u{1b}]0;y\\u{7}"), "{shown}");
+    }
 }

@@ -7,8 +7,8 @@ use linchpin::names::ProcessId;
 use linchpin::store::settle::Outcome;
 use linchpin::worker::{Summary, WorkerBuilder};
 use linchpin::{Client, Enqueued, TaskList, Worker};
-use serde_json::{Map, Value};
 
+use crate::command::job::read_job;
 use crate::exec;
 use crate::failure::{Answer, Failure};
 use crate::logging;
@@ -137,36 +137,6 @@ async fn once(client: &Client, config: &Config, tasks: TaskList, job: &str) -> R
     };
     line(&format!("{task} {id}: {word}{ran}{why}"))?;
     Ok(answer)
-}
-
-/// `TASK JSON`, as the command line and the lines of `enqueue -` have it.
-///
-/// # Errors
-/// Usage, when there is no task or what stands behind it is no JSON object.
-pub(super) fn read_job(text: &str) -> Result<(&str, Map<String, Value>), Failure> {
-    let (task, json) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), "{}"));
-    if task.is_empty() {
-        return Err(Failure::usage(
-            "a job is a task's name and its arguments, such as: decrement '{\"sku\":\"A1\",\"qty\":2}'",
-        ));
-    }
-    Ok((task, read_args(json)?))
-}
-
-/// A job's arguments.
-///
-/// # Errors
-/// Usage, when they are no JSON object.
-pub(super) fn read_args(json: &str) -> Result<Map<String, Value>, Failure> {
-    match serde_json::from_str(json) {
-        Ok(Value::Object(args)) => Ok(args),
-        Ok(_) => Err(Failure::usage(format!(
-            "arguments {json}: they are one JSON object, such as {{\"sku\":\"A1\",\"qty\":2}}"
-        ))),
-        Err(error) => Err(Failure::usage(format!(
-            "arguments {json}: this is no JSON ({error}); they are one object, such as {{\"sku\":\"A1\",\"qty\":2}}"
-        ))),
-    }
 }
 
 fn told(summary: &Summary) -> String {

@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use tokio::process::Child;
 
 /// How long those who were killed are waited for: their new parent has to take note of them.
 const REAPED: Duration = Duration::from_secs(1);
+/// How often a group is looked at; longer and longer while it is given time.
 const GLANCE: Duration = Duration::from_millis(2);
+const GLANCE_MAX: Duration = Duration::from_millis(50);
 
 /// The groups that live, by their leader's process id.
 static LIVE: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
@@ -43,6 +45,16 @@ impl Group {
 }
 
 impl Group {
+    /// Waits until nobody is in it any more. The leader has to be waited for meanwhile: until then it counts.
+    pub(super) async fn gone(&self) {
+        let Some(pid) = self.0 else { return };
+        let mut glance = GLANCE;
+        while test_kill_process_group(pid).is_ok() {
+            tokio::time::sleep(glance).await;
+            glance = (glance * 2).min(GLANCE_MAX);
+        }
+    }
+
     /// Ends everybody in it, waits until they have ended, and forgets it.
     pub(super) async fn end(&mut self) {
         let Some(pid) = self.0 else { return };

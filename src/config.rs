@@ -141,11 +141,12 @@ impl Config {
         document.overlay(environment, &mut problems);
         let mut settings = Vec::new();
         let mut root = Section::root(document, &mut problems, &mut settings);
+        let (store, worker, log) = (store(&mut root), worker(&mut root), log(&mut root));
         let config = Self {
-            store: store(&mut root),
-            worker: worker(&mut root),
-            log: log(&mut root),
-            tasks: tasks::read(&mut root),
+            store,
+            tasks: tasks::read(&mut root, worker.lease),
+            worker,
+            log,
             settings: Vec::new(),
         };
         root.finish();

@@ -17,6 +17,7 @@ pub mod names;
 pub mod registry;
 pub mod retry;
 pub mod schedule;
+mod seldom;
 pub mod store;
 pub mod task;
 pub mod task_list;

@@ -164,7 +164,7 @@ fn what(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "true or false",
-        Value::Number(number) if number.is_f64() => "a fraction",
+        Value::Number(number) if number.is_f64() => "a number written as a fraction or with an exponent",
         Value::Number(number) if number.is_i64() && !number.is_u64() => "a negative number",
         Value::Number(_) => "a number",
         Value::String(_) => "text",

@@ -1,6 +1,6 @@
 //! Names and identities: validated once, here, so that nothing further in has to ask.
 //!
-//! A queue, task or namespace name is 1 to 64 characters of `A-Z a-z 0-9 _ . -`. A lock key or unique key is any text of
+//! A queue, task or namespace name is 1 to 64 characters of `A-Z a-z 0-9 _ . -`, no `-` first. A lock key or unique key is any text of
 //! 1 to 512 bytes; [`LockKey::wire`] writes it so that it can stand between the separators of a header line.
 
 use std::fmt;
@@ -12,8 +12,9 @@ use crate::limits::{LOCK_KEY_MAX_BYTES, NAME_MAX_BYTES};
 
 fn check_name(what: &'static str, name: &str) -> Result<(), Error> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
-    if name.is_empty() || name.len() > NAME_MAX_BYTES || !name.chars().all(allowed) {
-        return Err(Invalid::new(what, name, "1 to 64 characters out of A-Z a-z 0-9 _ . -").into());
+    // no `-` first: a command would take it for an option
+    if name.is_empty() || name.len() > NAME_MAX_BYTES || name.starts_with('-') || !name.chars().all(allowed) {
+        return Err(Invalid::new(what, name, "1 to 64 characters out of A-Z a-z 0-9 _ . -, no `-` first").into());
     }
     Ok(())
 }
@@ -28,7 +29,8 @@ macro_rules! name {
             /// Checks and takes a name.
             ///
             /// # Errors
-            /// [`Error::Invalid`] when it is empty, longer than 64 bytes or holds another character than `A-Z a-z 0-9 _ . -`.
+            /// [`Error::Invalid`] when it is empty, longer than 64 bytes, begins with `-` or holds another character than
+            /// `A-Z a-z 0-9 _ . -`.
             pub fn new(name: impl AsRef<str>) -> Result<Self, Error> {
                 check_name($what, name.as_ref())?;
                 Ok(Self(name.as_ref().into()))

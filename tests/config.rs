@@ -271,6 +271,17 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("[tasks.\"a b\"]\nretries = 1\n", "1: tasks.a b", "task name"),
     ("[tasks.x]\nretrys = 1\n", "2: tasks.x.retrys", "the nearest is `retries`"),
     ("[tasks.x]\nlock = \"k\"\n", "2: tasks.x.lock", "only a task with `exec`"),
+    (
+        "[tasks.x]\nexec = [\"a\"]\nkill_grace = \"10s\"\n",
+        "3: tasks.x.kill_grace",
+        "from 0s to 7s 500ms",
+    ),
+    ("[tasks.-x]\nretries = 1\n", "1: tasks.-x", "no `-` first"),
+    (
+        "[tasks.x]\nexec = [\"a\"]\nlock = [\"k\", \"k\"]\n",
+        "3: tasks.x.lock",
+        "\"k\" is named twice",
+    ),
     ("[tasks.x]\nexec = []\n", "2: tasks.x.exec", "it names no program"),
     (
         "[tasks.x]\nexec = [\"{p}\"]\nargs = { p = \"string\" }\n",

@@ -30,7 +30,7 @@ impl Job {
             errors.on(
                 place,
                 format!(
-                    "`{name}` cannot be a task's name (1 to {NAME_MAX_BYTES} characters out of A-Z a-z 0-9 _ . -): add `name = \"..\"`"
+                    "`{name}` cannot be a task's name (1 to {NAME_MAX_BYTES} characters out of A-Z a-z 0-9 _ . -, no `-` first): add `name = \"..\"`"
                 ),
             );
         }

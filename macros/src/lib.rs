@@ -45,7 +45,7 @@ use proc_macro::TokenStream;
 ///
 /// | option | meaning | default |
 /// |---|---|---|
-/// | `name = "stock.decrement"` | the task's name in the store: 1 to 64 characters out of `A-Z a-z 0-9 _ . -` | the function's |
+/// | `name = "stock.decrement"` | the task's name in the store: 1 to 64 characters out of `A-Z a-z 0-9 _ . -`, no `-` first | the function's |
 /// | `also = ["old_name"]` | former names whose jobs it still runs | none |
 /// | `job = Restock` | the name of the struct | the function's |
 /// | `for = shop::Restock` | the job is defined elsewhere, with [`derive@Job`] | |

@@ -61,7 +61,8 @@ pub struct CommandTask {
     pub backoff: Backoff,
     /// `timeout`. Default 30 min.
     pub timeout: Duration,
-    /// `kill_grace`: how long the command's process group may go on after SIGTERM before SIGKILL. Default 5 s.
+    /// `kill_grace`: how long the command's process group may go on after SIGTERM before SIGKILL, up to half of the
+    /// lease. Default 5 s, or that half where it is shorter.
     pub kill_grace: Duration,
     /// `crash_limit`. Default 3.
     pub crash_limit: u32,
@@ -77,14 +78,14 @@ pub struct CommandTask {
     pub directory: Option<PathBuf>,
 }
 
-pub(super) fn read(root: &mut Section<'_>) -> BTreeMap<String, TaskConfig> {
+pub(super) fn read(root: &mut Section<'_>, lease: Duration) -> BTreeMap<String, TaskConfig> {
     let mut tasks = BTreeMap::new();
     root.each("tasks", |name, mut section| {
         if let Err(error) = TaskName::new(name) {
             section.refuse_here(error.to_string());
         }
         let task = match section.has("exec") {
-            true => TaskConfig::Command(Box::new(command(name, &mut section))),
+            true => TaskConfig::Command(Box::new(command(name, &mut section, lease))),
             false => TaskConfig::Overrides(overrides(&mut section)),
         };
         section.finish();
@@ -130,7 +131,9 @@ fn overrides(section: &mut Section<'_>) -> TaskOverrides {
     }
 }
 
-fn command(name: &str, section: &mut Section<'_>) -> CommandTask {
+fn command(name: &str, section: &mut Section<'_>, lease: Duration) -> CommandTask {
+    // beyond a lease a task that does not stop is given up, and another attempt could run beside its command
+    let grace_max = lease / 2;
     let args = args(section);
     let exec = exec(section, &args);
     let mut lock = templates(section, "lock", LOCK_KEYS_MAX, &args);
@@ -172,7 +175,7 @@ fn command(name: &str, section: &mut Section<'_>) -> CommandTask {
             cap: section.duration_or("backoff_cap", BACKOFF_CAP, TICK..=DELAY_MAX),
         },
         timeout: section.duration_or("timeout", TIMEOUT, TICK..=DELAY_MAX),
-        kill_grace: section.duration_or("kill_grace", KILL_GRACE, Duration::ZERO..=Duration::from_secs(3600)),
+        kill_grace: section.duration_or("kill_grace", KILL_GRACE.min(grace_max), Duration::ZERO..=grace_max),
         crash_limit: section.number_or("crash_limit", CRASH_LIMIT.into(), 1..=CRASH_LIMIT_MAX) as u32,
         unique,
         unique_for: section.duration("unique_for", TICK..=DELAY_MAX),
@@ -247,7 +250,10 @@ fn templates(section: &mut Section<'_>, key: &'static str, most: usize, args: &B
     if texts.len() > most {
         section.refuse::<()>(key, format!("{} of them are not allowed: it takes {wanted}", texts.len()));
     }
-    for text in &texts {
+    for (i, text) in texts.iter().enumerate() {
+        if texts[..i].contains(text) {
+            section.refuse::<()>(key, format!("{text:?} is named twice"));
+        }
         if let Err(mistakes) = checked(text, args) {
             section.refuse::<()>(key, format!("{text:?}: {}", mistakes.join("; ")));
         }

@@ -11,6 +11,7 @@ use crate::clock::LeaseInstant;
 use crate::error::Error;
 use crate::limits::{grace, renew_every};
 use crate::names::OwnerToken;
+use crate::seldom::Seldom;
 use crate::store::Store;
 use crate::store::lease::{HoldRenewal, HoldRenewed, HoldsRenewed};
 
@@ -89,6 +90,7 @@ impl Watchdog {
         let rounds = Rounds {
             store: self.store.clone(),
             agenda: self.agenda.clone(),
+            unanswered: Arc::default(),
         };
         std::thread::Builder::new()
             .name("linchpin-locks".to_owned())
@@ -126,6 +128,7 @@ fn jittered(every: Duration) -> Duration {
 struct Rounds {
     store: Arc<dyn Store>,
     agenda: Arc<Agenda>,
+    unanswered: Arc<Seldom>,
 }
 
 impl Rounds {
@@ -181,11 +184,15 @@ impl Rounds {
         match tokio::time::timeout(renew_every(shortest), renewing).await {
             Ok(Ok(answer)) => self.hear(&batch, &answer),
             Ok(Err(error)) => {
-                tracing::warn!(%error, "renewal of locks not answered, trying again");
+                if self.unanswered.now() {
+                    tracing::warn!(%error, "renewal of locks not answered, trying again");
+                }
                 self.try_again(&batch);
             }
             Err(_) => {
-                tracing::warn!("renewal of locks not answered in time, trying again");
+                if self.unanswered.now() {
+                    tracing::warn!("renewal of locks not answered in time, trying again");
+                }
                 self.try_again(&batch);
             }
         }

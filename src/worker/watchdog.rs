@@ -13,6 +13,7 @@ use crate::clock::LeaseInstant;
 use crate::error::Error;
 use crate::limits::{RENEW_MAX, margin, renew_every, stuck_limit};
 use crate::names::{JobId, LockKey, OwnerToken};
+use crate::seldom::Seldom;
 use crate::store::Store;
 use crate::store::lease::{Renewal, RenewalAnswer, Renewed, RenewedAttempt};
 use crate::worker::executor;
@@ -108,6 +109,7 @@ impl Watchdog {
             watched,
             tick: lease / 12,
             lease,
+            unanswered: Arc::default(),
         };
         std::thread::Builder::new()
             .name("linchpin-watchdog".to_owned())
@@ -138,6 +140,7 @@ struct Rounds {
     watched: Arc<Watched>,
     lease: Duration,
     tick: Duration,
+    unanswered: Arc<Seldom>,
 }
 
 impl Rounds {
@@ -255,17 +258,22 @@ impl Rounds {
         let store = self.store.clone();
         let watched = self.watched.clone();
         let lease = self.lease;
+        let unanswered = self.unanswered.clone();
         tokio::spawn(async move {
             let renewals = batch.iter().map(|asked| asked.renewal.clone()).collect();
             let answers = match tokio::time::timeout(renew_every(lease), store.renew(renewals)).await {
                 Ok(Ok(answers)) => answers,
                 Ok(Err(error)) => {
-                    tracing::warn!(error = %error, "renewal not answered, trying again");
+                    if unanswered.now() {
+                        tracing::warn!(error = %error, "renewal not answered, trying again");
+                    }
                     tokio::time::sleep(lease / 20).await;
                     Vec::new()
                 }
                 Err(_) => {
-                    tracing::warn!("renewal not answered in time, trying again");
+                    if unanswered.now() {
+                        tracing::warn!("renewal not answered in time, trying again");
+                    }
                     Vec::new()
                 }
             };

@@ -58,7 +58,7 @@ impl Command {
         match self {
             Self::Work(options) => work::run(options, tasks).await,
             Self::Enqueue(options) => enqueue::run(options).await,
-            Self::Config(options) => config::run(options),
+            Self::Config(options) => config::run(options, &tasks),
             Self::Jobs(options) => jobs::run(options).await,
             Self::Explain(options) => explain::run(options).await,
             Self::Queues(options) => queues::run(options).await,

@@ -152,10 +152,11 @@ async fn stop(child: &mut Child, group: &Group, cause: StopCause, grace: Duratio
     if cause != StopCause::LeaseLost {
         group.term();
         // the whole group has the grace, also what its leader left behind
-        if tokio::time::timeout(grace, async { tokio::join!(child.wait(), group.gone()) })
-            .await
-            .is_ok()
-        {
+        let gone = async {
+            let _ = child.wait().await;
+            group.gone().await;
+        };
+        if tokio::time::timeout(grace, gone).await.is_ok() {
             return;
         }
     }

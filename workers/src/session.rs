@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use linchpin::Client;
-use linchpin::config::Config;
+use linchpin::config::{Config, ENVIRONMENT_PREFIX};
 
 use crate::failure::Failure;
 
@@ -29,7 +29,7 @@ impl Session {
     /// # Errors
     /// Usage: everything that is wrong with it.
     pub fn configuration(&self) -> Result<Config, Failure> {
-        let mut config = Config::load(self.config.as_deref(), environment()).map_err(Failure::usage)?;
+        let mut config = Config::load(self.config.as_deref(), environment()?).map_err(Failure::usage)?;
         config.set(self.store.as_deref(), self.namespace.as_deref());
         Ok(config)
     }
@@ -62,7 +62,18 @@ pub async fn connect(config: &Config) -> Result<Client, Failure> {
     Ok(Client::builder(url).namespace(&config.store.namespace).connect().await?)
 }
 
-/// The environment; what is no text in it cannot be configuration.
-fn environment() -> impl Iterator<Item = (String, String)> {
-    std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+/// The variables that configure; other variables may hold what is no text.
+fn environment() -> Result<Vec<(String, String)>, Failure> {
+    let mut variables = Vec::new();
+    for (name, value) in std::env::vars_os() {
+        let lossy = name.to_string_lossy();
+        if !lossy.starts_with(ENVIRONMENT_PREFIX) {
+            continue;
+        }
+        match (name.to_str(), value.into_string()) {
+            (Some(name), Ok(value)) => variables.push((name.to_owned(), value)),
+            _ => return Err(Failure::usage(format!("{lossy}: its name or value is not UTF-8: write it as text"))),
+        }
+    }
+    Ok(variables)
 }

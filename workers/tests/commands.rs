@@ -45,6 +45,31 @@ fn an_unreachable_store_is_exit_code_3_and_shows_no_password() {
 }
 
 #[test]
+fn a_variable_that_is_no_text_is_named() {
+    use std::os::unix::ffi::OsStrExt;
+    let mut command = Command::new(env!("CARGO_BIN_EXE_linchpin"));
+    command.args(["config", "check"]);
+    command.env("LINCHPIN__WORKER__LEASE", std::ffi::OsStr::from_bytes(b"15\xff"));
+    let output = command.output().expect("the binary runs");
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.contains("LINCHPIN__WORKER__LEASE") && error.contains("UTF-8"), "{error}");
+}
+
+#[test]
+fn a_database_that_the_server_lacks_is_wrong_usage() {
+    let server = RedisServer::start();
+    let url = match server.url().strip_suffix("/0") {
+        Some(url) => format!("{url}/99"),
+        None => format!("{}?db=99", server.url()),
+    };
+    let output = linchpin(&["queues", "list", "--store", &url]);
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.contains("databases"), "{error}");
+}
+
+#[test]
 fn wrong_usage_is_exit_code_2() {
     for words in [
         &["queues"][..],

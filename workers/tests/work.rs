@@ -1,130 +1,18 @@
-//! `linchpin work` and `linchpin enqueue`: commands as tasks, through the whole path, and nothing of them outlives its attempt.
+//! `linchpin work`: commands as tasks, through the whole path, and nothing of them outlives its attempt.
 
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use linchpin::names::JobId;
-use linchpin::store::settle::{AttemptRecord, Outcome};
+use linchpin::Client;
+use linchpin::store::settle::Outcome;
 use linchpin::store::view::State;
-use linchpin::{Client, TaskResult, task};
-use rustix::process::{Pid, Signal, kill_process, test_kill_process_group};
+use rustix::process::{Pid, Signal, test_kill_process_group};
 
-#[path = "../../tests/support/server.rs"]
 #[allow(dead_code)]
-mod server;
+mod shop;
 
-use server::RedisServer;
-
-fn linchpin(words: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_linchpin"));
-    command.args(words).stdin(Stdio::null()).output().expect("the binary runs")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// A shop: a server, a configuration, and a worker of it.
-struct Shop {
-    server: RedisServer,
-    dir: tempfile::TempDir,
-    worker: Option<Child>,
-    client: Client,
-}
-
-impl Shop {
-    async fn open(tasks: &str) -> Self {
-        let server = RedisServer::start();
-        let dir = tempfile::tempdir().expect("a folder");
-        let config = format!(
-            "[store]\nurl = {:?}\n[worker]\nlease = \"2s\"\nshutdown_grace = \"1s\"\n{}",
-            server.url(),
-            tasks.replace("DIR", dir.path().to_str().expect("a path"))
-        );
-        std::fs::write(dir.path().join("config.toml"), config).expect("a file");
-        let client = Client::connect(&server.url()).await.expect("our own server");
-        let mut shop = Self {
-            server,
-            dir,
-            worker: None,
-            client,
-        };
-        shop.start().await;
-        shop
-    }
-
-    async fn start(&mut self) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_linchpin"));
-        command.args(["work", "--config", self.path("config.toml").to_str().expect("a path")]);
-        command.env("SECRET", "do not pass").env("SHELF", "7").stderr(Stdio::null());
-        self.worker = Some(command.spawn().expect("the binary runs"));
-        until("the worker's tasks", async || {
-            self.client.tasks().await.expect("a read").iter().count() > 0
-        })
-        .await;
-    }
-
-    fn path(&self, name: &str) -> std::path::PathBuf {
-        self.dir.path().join(name)
-    }
-
-    fn enqueue(&self, words: &[&str]) -> Output {
-        let store = self.server.url();
-        linchpin(&[&["enqueue"], words, &["--store", &store]].concat())
-    }
-
-    fn job(&self, task: &str, args: &str) -> JobId {
-        let output = self.enqueue(&[task, args]);
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        text(&output.stdout).trim().parse().expect("an id")
-    }
-
-    /// The first attempt of a job that was recorded.
-    async fn attempt(&self, id: JobId) -> AttemptRecord {
-        let mut found = None;
-        until("an attempt", async || {
-            let log = self.client.attempts(0, 10_000).await.expect("a read");
-            found = log
-                .into_iter()
-                .map(|entry| entry.record)
-                .find(|record| record.job == id.to_string());
-            found.is_some()
-        })
-        .await;
-        found.expect("found")
-    }
-
-    fn signal(&self, signal: Signal) {
-        let worker = self.worker.as_ref().expect("it runs");
-        kill_process(Pid::from_child(worker), signal).expect("our own child");
-    }
-}
-
-impl Drop for Shop {
-    fn drop(&mut self) {
-        if let Some(mut worker) = self.worker.take() {
-            let _ = worker.kill();
-            let _ = worker.wait();
-        }
-    }
-}
-
-async fn until(what: &str, mut happened: impl AsyncFnMut() -> bool) {
-    let begun = Instant::now();
-    while !happened().await {
-        assert!(begun.elapsed() < Duration::from_secs(30), "{what}: not within 30 s");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
-
-async fn written(path: &Path) -> String {
-    until(&path.display().to_string(), async || {
-        std::fs::read_to_string(path).is_ok_and(|text| text.ends_with('\n'))
-    })
-    .await;
-    std::fs::read_to_string(path).expect("a file")
-}
+use shop::server::RedisServer;
+use shop::{Shop, TASKS, linchpin, text, until, written};
 
 /// Whether anybody is left in the group whose leader wrote its id to a file.
 async fn group_of(path: &Path) -> impl Fn() -> bool + use<> {
@@ -173,37 +61,6 @@ async fn one_job_runs_on_a_shared_store_while_others_stay_where_they_are() {
     let client = Client::connect(&store).await.expect("our own server");
     assert_eq!(client.census().await.expect("a read").jobs, 1, "the other one waits for a worker");
 }
-
-const TASKS: &str = r#"
-[tasks.tell]
-exec = ["/bin/sh", "-c", "cat > DIR/stdin; env | sort > DIR/env; printf '%s\\n' \"$@\" > DIR/args; exit 0", "sh", "{text}", "--n={n}"]
-args = { text = "string", n = "int" }
-lock = "tell:{n}"
-env = ["PATH", "SHELF"]
-
-[tasks.exit]
-exec = ["/bin/sh", "-c", "echo out; echo problem $1 >&2; exit $1", "sh", "{code}"]
-args = { code = "int" }
-
-[tasks.stubborn]
-exec = ["/bin/sh", "-c", "trap '' TERM; (trap '' TERM; echo grandchild; while :; do sleep 1; done) & echo $$ > DIR/pid; wait; while :; do sleep 1; done"]
-timeout = "500ms"
-kill_grace = "200ms"
-retries = 0
-
-[tasks.long]
-exec = ["/bin/sh", "-c", "sleep 60 & echo $$ > DIR/pid; wait"]
-kill_grace = "200ms"
-
-[tasks.leaver]
-exec = ["/bin/sh", "-c", "sleep 60 & echo $$ > DIR/pid; exit 0"]
-
-[tasks.flood]
-exec = ["/bin/sh", "-c", "yes error | head -c 1000000 >&2; echo the last words >&2; exit 3"]
-
-[tasks.nowhere]
-exec = ["/no/such/program"]
-"#;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_command_gets_its_job_as_data_and_nothing_else() {
@@ -315,7 +172,7 @@ async fn a_worker_stops_when_told_hands_its_jobs_back_and_leaves_nobody() {
 async fn a_second_signal_ends_the_worker_at_once_and_nobody_is_left() {
     let mut shop = Shop::open(
         &TASKS
-            .replace("kill_grace = \"200ms\"", "kill_grace = \"1h\"")
+            .replace("kill_grace = \"200ms\"", "kill_grace = \"1s\"")
             .replace("sleep 60 & echo", "trap '' TERM; sleep 60 & echo"),
     )
     .await;
@@ -330,94 +187,83 @@ async fn a_second_signal_ends_the_worker_at_once_and_nobody_is_left() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn jobs_are_enqueued_from_the_shell_or_refused_with_the_argument_named() {
-    let shop = Shop::open(TASKS).await;
-    for (words, said) in [
-        (&["tel", "{}"][..], "the nearest is `tell`"),
-        (&["tell", r#"{"text":"a"}"#], "\"n\""),
-        (&["tell", r#"{"text":5,"n":1}"#], "a number is no string"),
-        (&["tell", r#"{"text":"a","n":1,"x":2}"#], "\"x\""),
-        (&["tell", "{"], "this is no JSON"),
-        (&["tell", "{}", "--delay", "soon"], "--delay"),
-        (&["tell", "{}", "--priority", "urgent"], "it is high, normal or low"),
-    ] {
-        let output = shop.enqueue(words);
-        let error = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{words:?}: {error}");
-        assert!(error.contains(said), "{words:?}: {error}");
-    }
-    let good = r#"{"text":"a","n":1}"#;
-    let output = shop.enqueue(&["tell", good, "--delay", "1h", "--unique", "once", "--json"]);
-    let first: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!(first["new"], true);
-    let output = shop.enqueue(&["tell", good, "--delay", "1h", "--unique", "once", "--json"]);
-    let second: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!((second["new"].as_bool(), &second["job"]), (Some(false), &first["job"]));
-    let output = shop.enqueue(&["later.defined", "{\"any\":1}", "--unchecked", "--queue", "elsewhere"]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-}
-
-fn enqueue_lines(store: &str, lines: &str) -> Output {
-    use std::io::Write;
-    let mut command = Command::new(env!("CARGO_BIN_EXE_linchpin"));
-    command.args(["enqueue", "-", "--store", store, "--json"]);
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the binary runs");
-    child.stdin.take().expect("piped").write_all(lines.as_bytes()).expect("a pipe");
-    child.wait_with_output().expect("our own child")
+async fn a_command_whose_lease_was_lost_ends_at_once_with_its_group() {
+    let mut shop = Shop::open(&TASKS.replace("kill_grace = \"200ms\"", "kill_grace = \"1s\"")).await;
+    let id = shop.job("long", "{}");
+    let alive = group_of(&shop.path("pid")).await;
+    shop.signal(Signal::STOP);
+    // lease 2 s, and the grace of its locks
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    assert!(alive(), "a command goes on while its worker is paused");
+    std::fs::remove_file(shop.path("pid")).expect("a file");
+    shop.signal(Signal::CONT);
+    until("an empty group", async || !alive()).await;
+    let attempt = shop.attempt(id).await;
+    assert_eq!(attempt.outcome, Outcome::Crashed, "{attempt:?}");
+    // taken again, it runs again: end it
+    written(&shop.path("pid")).await;
+    shop.client.cancel(id).await.expect("an answer");
+    shop.signal(Signal::TERM);
+    assert!(shop.worker.take().expect("it runs").wait().expect("our own child").success());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn lines_are_enqueued_all_or_none() {
-    let shop = Shop::open(&format!("{TASKS}\n[tasks.none]\nexec = [\"/bin/true\"]\nqueue = \"later\"\n")).await;
-    let bad = enqueue_lines(&shop.server.url(), "none {}\n\n{\"task\":\"none\"}\nnone {\"x\":1}\nnon\n");
-    let error = text(&bad.stderr);
-    assert_eq!(bad.status.code(), Some(2), "{error}");
-    assert!(
-        error.contains("nothing was enqueued") && error.contains("line 4: ") && error.contains("line 5: "),
-        "{error}"
-    );
-    assert_eq!(shop.client.census().await.expect("a read").jobs, 0);
-    let good = enqueue_lines(&shop.server.url(), &"none {}\n{\"task\":\"none\",\"args\":{}}\n".repeat(1500));
-    assert_eq!(
-        text(&good.stdout),
-        "{\"existing\":0,\"new\":3000,\"refused\":0}\n",
-        "{}",
-        text(&good.stderr)
-    );
-    assert_eq!(shop.client.census().await.expect("a read").jobs, 3000);
-}
-
-#[task(lock = "tell:{n}")]
-async fn tell(text: String, n: i64) -> TaskResult {
-    let _ = (text, n);
-    Ok(())
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn jobs_of_the_shell_and_of_rust_share_their_locks() {
+async fn the_whole_group_has_the_grace_not_its_leader_alone() {
     let tasks = r#"
-[tasks.tell]
-exec = ["/bin/sh", "-c", "if ! mkdir DIR/inside-$1; then echo overlap >> DIR/overlaps; exit 1; fi; sleep 0.02; rmdir DIR/inside-$1; echo x >> DIR/done", "sh", "{n}"]
-args = { text = "string", n = "int" }
-lock = "tell:{n}"
+[tasks.orderly]
+exec = ["/bin/sh", "-c", "(trap 'sleep 0.5; echo tidied > DIR/tidied; exit 0' TERM; echo ready > DIR/ready; while :; do sleep 0.05; done) & trap 'exit 0' TERM; wait"]
+kill_grace = "1s"
 env = ["PATH"]
 "#;
     let shop = Shop::open(tasks).await;
-    let lines: String = (0..100).map(|n| format!("tell {{\"text\":\"shell\",\"n\":{}}}\n", n % 5)).collect();
-    assert!(enqueue_lines(&shop.server.url(), &lines).status.success());
-    let jobs = (0..100).map(|n| tell {
-        text: "rust".into(),
-        n: n % 5,
-    });
-    for answer in shop.client.enqueue_many(jobs).await.expect("a bulk enqueue") {
-        answer.expect("accepted");
+    let id = shop.job("orderly", "{}");
+    written(&shop.path("ready")).await;
+    shop.client.cancel(id).await.expect("an answer");
+    assert_eq!(shop.attempt(id).await.outcome, Outcome::Cancelled);
+    assert_eq!(
+        std::fs::read_to_string(shop.path("tidied")).expect("written in the grace"),
+        "tidied\n"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn control_characters_of_a_job_are_shown_not_sent_to_the_terminal() {
+    let shop = Shop::open(TASKS).await;
+    let id = shop.job("loud", "{}");
+    assert_eq!(shop.attempt(id).await.outcome, Outcome::Dead);
+    let store = shop.server.url();
+    for words in [vec!["jobs", "show"], vec!["explain"], vec!["attempts", "--job"]] {
+        let id = id.to_string();
+        let output = linchpin(&[&words[..], &[&id, "--store", &store]].concat());
+        let said = text(&output.stdout);
+        assert!(
+            !said.contains('\u{1b}') && said.contains("[31mred"),
+            "{words:?}: {said:?} {}",
+            text(&output.stderr)
+        );
     }
-    until("all jobs", async || shop.client.census().await.expect("a read").jobs == 0).await;
-    assert!(!shop.path("overlaps").exists());
-    assert_eq!(std::fs::read_to_string(shop.path("done")).expect("a file").lines().count(), 200);
+}
+
+#[test]
+fn a_worker_that_could_do_nothing_does_not_start() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = dir.path().join("config.toml");
+    let file = path.to_str().expect("a path");
+    for (config, said) in [
+        ("[store]\nurl = \"memory://\"\n", "add a `[tasks.NAME]`"),
+        (
+            "[store]\nurl = \"memory://\"\n[tasks.a]\nexec = [\"/bin/true\"]\ndirectory = \"/no/such/folder\"\n",
+            "tasks.a.directory: `/no/such/folder` is no directory",
+        ),
+    ] {
+        std::fs::write(&path, config).expect("a file");
+        let output = linchpin(&["work", "--config", file]);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains(said), "{error}");
+    }
+    std::fs::write(&path, "[store]\nurl = \"memory://\"\n").expect("a file");
+    let output = linchpin(&["config", "check", "--config", file]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("[tasks.NAME]"));
 }

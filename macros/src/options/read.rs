@@ -85,8 +85,10 @@ fn name(entry: &Entry, example: &str) -> Result<LitStr> {
 /// Holds a task's or queue's name against what a store accepts.
 pub(crate) fn check_name(name: &str) -> std::result::Result<(), String> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
-    if name.is_empty() || name.len() > NAME_MAX_BYTES || !name.chars().all(allowed) {
-        return Err(format!("a name has 1 to {NAME_MAX_BYTES} characters out of A-Z a-z 0-9 _ . -"));
+    if name.is_empty() || name.len() > NAME_MAX_BYTES || name.starts_with('-') || !name.chars().all(allowed) {
+        return Err(format!(
+            "a name has 1 to {NAME_MAX_BYTES} characters out of A-Z a-z 0-9 _ . -, no `-` first"
+        ));
     }
     Ok(())
 }

@@ -145,6 +145,12 @@ pub(super) fn classify(error: &RedisError) -> Fault {
             text: detail,
         };
     }
+    if text.contains("DB index is out of range") || text.contains("invalid DB index") {
+        return Fault::Never {
+            code: "database".into(),
+            text,
+        };
+    }
     if error.kind() == redis::ErrorKind::AuthenticationFailed {
         return Fault::Never {
             code: "WRONGPASS".into(),
@@ -208,6 +214,7 @@ fn advice(code: &str, text: &str) -> String {
         "NOREPLICAS" => "too few replicas are connected for `min-replicas-to-write`".into(),
         "LOADING" => "the server is loading its data: wait".into(),
         "maxclients" => "the server has no connection left: raise `maxclients`".into(),
+        "database" => "the server has no database of this number (`databases` in its configuration, 16 by default, counted from 0): name another in the store URL".into(),
         "WRONGTYPE" => {
             "the key holds data of another type, which Linchpin did not write: rename or delete it, and leave the namespace to Linchpin"
                 .into()

@@ -1,8 +1,10 @@
 //! `linchpin config`: what is wrong with a configuration, and what is in force.
 
 use clap::{Args, Subcommand};
+use linchpin::TaskList;
 use serde_json::json;
 
+use crate::command::work::{NO_TASK, names_no_task};
 use crate::failure::{Answer, Failure};
 use crate::logging;
 use crate::output::{Output, line, table};
@@ -41,11 +43,15 @@ struct Shown {
 ///
 /// # Errors
 /// Usage: everything that is wrong.
-pub fn run(options: Options) -> Result<Answer, Failure> {
+pub fn run(options: Options, tasks: &TaskList) -> Result<Answer, Failure> {
     match options.verb {
         Verb::Check(checked) => {
-            logging::check(&checked.session.configuration()?.log)?;
+            let config = checked.session.configuration()?;
+            logging::check(&config.log)?;
             line("the configuration is right")?;
+            if names_no_task(&config, tasks) {
+                line(&format!("it will do for clients; for `linchpin work`, {NO_TASK}"))?;
+            }
         }
         Verb::Show(shown) => {
             let config = shown.session.configuration()?;

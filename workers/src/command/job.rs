@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::de::{Error as _, MapAccess, Visitor};
+use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
@@ -34,67 +34,89 @@ pub(super) fn read_args(json: &str) -> Result<Map<String, Value>, Failure> {
     })
 }
 
-/// A JSON object in which no name stands twice.
+/// A JSON object in which no name stands twice, at any depth.
 ///
 /// # Errors
 /// What is wrong with it, without its contents.
 pub(super) fn object(json: &str) -> Result<Map<String, Value>, String> {
-    serde_json::from_str::<Object>(json)
-        .map(|Object(map)| map)
-        .map_err(|error| match error.classify() {
-            serde_json::error::Category::Data => error.to_string(),
-            _ => format!("this is no JSON ({error})"),
-        })
+    let Strict(value) = serde_json::from_str(json).map_err(|error| match error.classify() {
+        serde_json::error::Category::Data => error.to_string(),
+        _ => format!("this is no JSON ({error})"),
+    })?;
+    match value {
+        Value::Object(map) => Ok(map),
+        Value::Null => Err("this is null".to_owned()),
+        Value::Bool(_) => Err("this is true or false".to_owned()),
+        Value::Number(_) => Err("this is a number".to_owned()),
+        Value::String(_) => Err("this is a text".to_owned()),
+        Value::Array(_) => Err("this is a list".to_owned()),
+    }
 }
 
-struct Object(Map<String, Value>);
+/// A value in which no object has a name twice: parsers differ in which of the two they take.
+struct Strict(Value);
 
-impl<'de> Deserialize<'de> for Object {
+impl<'de> Deserialize<'de> for Strict {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Names;
+        from.deserialize_any(Read)
+    }
+}
 
-        impl<'de> Visitor<'de> for Names {
-            type Value = Object;
+struct Read;
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
+impl<'de> Visitor<'de> for Read {
+    type Value = Strict;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value of JSON")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Strict, A::Error> {
+        let mut map = Map::new();
+        while let Some(name) = entries.next_key::<String>()? {
+            if map.contains_key(&name) {
+                return Err(A::Error::custom(format!("`{name}` stands twice")));
             }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Object, A::Error> {
-                let mut map = Map::new();
-                while let Some(name) = entries.next_key::<String>()? {
-                    if map.contains_key(&name) {
-                        return Err(A::Error::custom(format!("`{name}` stands twice")));
-                    }
-                    let value = entries.next_value()?;
-                    map.insert(name, value);
-                }
-                Ok(Object(map))
-            }
-
-            // not serde's own messages, which repeat the value
-            fn visit_str<E: serde::de::Error>(self, _: &str) -> Result<Object, E> {
-                Err(E::custom("this is a text"))
-            }
-
-            fn visit_bool<E: serde::de::Error>(self, _: bool) -> Result<Object, E> {
-                Err(E::custom("this is true or false"))
-            }
-
-            fn visit_i64<E: serde::de::Error>(self, _: i64) -> Result<Object, E> {
-                Err(E::custom("this is a number"))
-            }
-
-            fn visit_u64<E: serde::de::Error>(self, _: u64) -> Result<Object, E> {
-                Err(E::custom("this is a number"))
-            }
-
-            fn visit_f64<E: serde::de::Error>(self, _: f64) -> Result<Object, E> {
-                Err(E::custom("this is a number"))
-            }
+            let Strict(value) = entries.next_value()?;
+            map.insert(name, value);
         }
+        Ok(Strict(Value::Object(map)))
+    }
 
-        from.deserialize_any(Names)
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Strict, A::Error> {
+        let mut list = Vec::new();
+        while let Some(Strict(value)) = items.next_element()? {
+            list.push(value);
+        }
+        Ok(Strict(Value::Array(list)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Strict, E> {
+        Ok(Strict(text.into()))
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Strict, E> {
+        Ok(Strict(text.into()))
+    }
+
+    fn visit_bool<E>(self, switch: bool) -> Result<Strict, E> {
+        Ok(Strict(switch.into()))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Strict, E> {
+        Ok(Strict(number.into()))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Strict, E> {
+        Ok(Strict(number.into()))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Strict, E> {
+        Ok(Strict(number.into()))
+    }
+
+    fn visit_unit<E>(self) -> Result<Strict, E> {
+        Ok(Strict(Value::Null))
     }
 }
 
@@ -107,7 +129,8 @@ mod tests {
         for (json, why) in [
             ("\"s3cret\"", "a text"),
             ("12345", "a number"),
-            ("[\"s3cret\"]", "sequence"),
+            ("[\"s3cret\"]", "a list"),
+            ("{\"a\":[{\"b\":1,\"b\":\"s3cret\"}]}", "`b` stands twice"),
             ("{\"a\":1,\"a\":\"s3cret\"}", "`a` stands twice"),
             ("{\"a\":s3cret}", "no JSON"),
             ("", "no JSON"),

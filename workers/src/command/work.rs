@@ -15,6 +15,8 @@ use crate::logging;
 use crate::output::line;
 use crate::session::{Session, connect};
 
+pub(super) const NO_TASK: &str = "there is no task to work on: add a `[tasks.NAME]` with `exec` to the configuration (docs/configuration.md has one), and name it with --config";
+
 /// What to work on.
 #[derive(Args)]
 pub struct Options {
@@ -44,6 +46,7 @@ pub async fn run(options: Options, tasks: TaskList) -> Result<Answer, Failure> {
     if let Some(concurrency) = options.concurrency {
         config.worker.concurrency = concurrency;
     }
+    check(&config, &tasks)?;
     let client = connect(&config).await?;
     match options.once {
         Some(job) => once(&client, &config, tasks, &job).await,
@@ -55,6 +58,32 @@ pub async fn run(options: Options, tasks: TaskList) -> Result<Answer, Failure> {
             Ok(Answer::Yes)
         }
     }
+}
+
+/// What only this machine and this binary can say of a configuration.
+///
+/// # Errors
+/// Usage.
+fn check(config: &Config, tasks: &TaskList) -> Result<(), Failure> {
+    if names_no_task(config, tasks) {
+        return Err(Failure::usage(NO_TASK));
+    }
+    for (name, task) in &config.tasks {
+        if let TaskConfig::Command(command) = task
+            && let Some(directory) = command.directory.as_ref().filter(|directory| !directory.is_dir())
+        {
+            let place = directory.display();
+            return Err(Failure::usage(format!(
+                "tasks.{name}.directory: `{place}` is no directory here: make it, or name another"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a worker would have nothing to do.
+pub(super) fn names_no_task(config: &Config, tasks: &TaskList) -> bool {
+    tasks.is_empty() && !config.tasks.values().any(|task| matches!(task, TaskConfig::Command(_)))
 }
 
 /// The configured worker.

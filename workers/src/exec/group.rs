@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, test_kill_process_group, waitpgid};
 use tokio::process::Child;
 
-/// How long those who were killed are waited for: their new parent has to take note of them.
-const REAPED: Duration = Duration::from_secs(1);
+/// How long those who were killed are waited for: one in the kernel's hands may take its time.
+const ENDED: Duration = Duration::from_secs(1);
 /// How often a group is looked at; longer and longer while it is given time.
 const GLANCE: Duration = Duration::from_millis(2);
 const GLANCE_MAX: Duration = Duration::from_millis(50);
@@ -45,22 +45,22 @@ impl Group {
 }
 
 impl Group {
-    /// Waits until nobody is in it any more. The leader has to be waited for meanwhile: until then it counts.
+    /// Waits until nobody is in it any more. Only once its leader was waited for: here that would take its exit code.
     pub(super) async fn gone(&self) {
         let Some(pid) = self.0 else { return };
         let mut glance = GLANCE;
-        while test_kill_process_group(pid).is_ok() {
+        while lives(pid) {
             tokio::time::sleep(glance).await;
             glance = (glance * 2).min(GLANCE_MAX);
         }
     }
 
-    /// Ends everybody in it, waits until they have ended, and forgets it.
+    /// Ends everybody in it, waits until they have ended, and forgets it. Only once its leader was waited for.
     pub(super) async fn end(&mut self) {
         let Some(pid) = self.0 else { return };
-        let left = || kill_process_group(pid, Signal::KILL).is_ok();
-        let until = tokio::time::Instant::now() + REAPED;
-        while left() && tokio::time::Instant::now() < until {
+        let until = tokio::time::Instant::now() + ENDED;
+        // again and again: somebody may have been born between
+        while kill_process_group(pid, Signal::KILL).is_ok() && lives(pid) && tokio::time::Instant::now() < until {
             tokio::time::sleep(GLANCE).await;
         }
         self.forget();
@@ -78,6 +78,36 @@ impl Drop for Group {
         self.kill();
         self.forget();
     }
+}
+
+/// Whether anybody in a group lives. Those who have ended stay in it until their parent has taken note, and process 1 may be slow to do so;
+/// where this worker is process 1 itself, it is they whose end it notes.
+fn lives(group: Pid) -> bool {
+    while let Ok(Some(_)) = waitpgid(group, WaitOptions::NOHANG) {}
+    test_kill_process_group(group).is_ok() && !only_ended(group)
+}
+
+/// Whether all in a group have ended, as Linux's `/proc` shows it; no where it shows nobody of it.
+fn only_ended(group: Pid) -> bool {
+    let Ok(processes) = std::fs::read_dir("/proc") else { return false };
+    let group = group.as_raw_pid().to_string();
+    let mut ended = false;
+    for entry in processes.flatten() {
+        // process id, (name), state, parent, group: the name may hold anything
+        let Ok(stat) = std::fs::read_to_string(entry.path().join("stat")) else {
+            continue;
+        };
+        let Some((_, fields)) = stat.rsplit_once(')') else { continue };
+        let mut fields = fields.split_ascii_whitespace();
+        let (state, of) = (fields.next(), fields.nth(1));
+        if of == Some(&group) {
+            ended = matches!(state, Some("Z" | "X"));
+            if !ended {
+                return false;
+            }
+        }
+    }
+    ended
 }
 
 /// Ends every group that lives: for a worker that ends at once.

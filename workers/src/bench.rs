@@ -8,11 +8,13 @@ mod clock;
 mod drain;
 mod due;
 mod enqueue;
+mod exec;
 mod figures;
 mod floor;
 mod idle;
 mod info;
 mod latency;
+mod lines;
 mod lock;
 mod server;
 mod tasks;
@@ -89,6 +91,10 @@ enum Workload {
     Due,
     /// Locks taken and released by themselves.
     Lock,
+    /// Jobs that are a command, /bin/true, beside a bare loop that spawns it.
+    Exec,
+    /// `linchpin enqueue -`, beside the library's bulk enqueue.
+    Lines,
 }
 
 impl Workload {
@@ -104,6 +110,8 @@ impl Workload {
             Self::Backlog => "backlog",
             Self::Due => "due",
             Self::Lock => "lock",
+            Self::Exec => "exec",
+            Self::Lines => "lines",
         }
     }
 
@@ -111,6 +119,8 @@ impl Workload {
         match self {
             Self::Noop | Self::Locked | Self::Hot | Self::Drain => 50_000,
             Self::Latency => 500,
+            Self::Exec => 4000,
+            Self::Lines => 100_000,
             Self::Enqueue | Self::Due | Self::Lock => 20_000,
             Self::Backlog => 1_000_000,
             Self::Idle => 0,
@@ -121,7 +131,8 @@ impl Workload {
         match self {
             Self::Noop | Self::Locked | Self::Drain | Self::Backlog | Self::Due => Some(100),
             Self::Hot | Self::Latency => Some(10),
-            Self::Enqueue | Self::Idle | Self::Lock => None,
+            Self::Exec => Some(8),
+            Self::Enqueue | Self::Idle | Self::Lock | Self::Lines => None,
         }
     }
 }
@@ -209,6 +220,8 @@ impl Run {
                 Workload::Idle => idle::measure(self).await,
                 Workload::Backlog => backlog::measure(self).await,
                 Workload::Due => due::measure(self).await,
+                Workload::Exec => exec::measure(self).await,
+                Workload::Lines => lines::measure(self).await,
                 Workload::Lock => Err(Failure::new("bench lock", "it has figures of its own")),
             };
             self.sweep().await?;

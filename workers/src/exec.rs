@@ -72,16 +72,18 @@ async fn run(task: Arc<CommandTask>, attempt: Attempt, args: Map<String, Value>)
     let mut group = Group::of(&child);
     let (input, out, err) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let job = serde_json::to_vec(&args)?;
-    let feeding = AbortOnDropHandle::new(tokio::spawn(async move {
-        if let Some(mut input) = input {
-            // a command that does not read its job need not
-            let _ = input.write_all(&job).await;
-        }
+    let (tail, id) = (output::Tail::default(), attempt.job_id());
+    let kept = tail.clone();
+    // dropped with the attempt: somebody outside the group may hold the other ends open for ever
+    let talk = AbortOnDropHandle::new(tokio::spawn(async move {
+        let feed = async {
+            if let Some(mut input) = input {
+                // a command that does not read its job need not
+                let _ = input.write_all(&job).await;
+            }
+        };
+        tokio::join!(feed, output::log(out, id), output::keep(err, kept));
     }));
-    // dropped with the attempt: somebody outside the group may hold the other end open for ever
-    let printed = AbortOnDropHandle::new(tokio::spawn(output::log(out, attempt.job_id())));
-    let tail = output::Tail::default();
-    let kept = AbortOnDropHandle::new(tokio::spawn(output::keep(err, tail.clone())));
 
     let ended = tokio::select! { biased;
         status = child.wait() => Ok(status),
@@ -92,8 +94,7 @@ async fn run(task: Arc<CommandTask>, attempt: Attempt, args: Map<String, Value>)
     }
     // what it started and left behind; later the id may be somebody else's
     group.end().await;
-    drop(feeding);
-    let _ = tokio::time::timeout(DRAIN, async { tokio::join!(printed, kept) }).await;
+    let _ = tokio::time::timeout(DRAIN, talk).await;
     match ended {
         Ok(status) => fate(status?, &tail.text()),
         // a command that exits with 0 when it is told to stop has not done its job

@@ -66,24 +66,24 @@ async fn tell(text: String, n: i64) -> TaskResult {
 async fn jobs_of_the_shell_and_of_rust_share_their_locks() {
     let tasks = r#"
 [tasks.tell]
-exec = ["/bin/sh", "-c", "if ! mkdir DIR/inside-$1; then echo overlap >> DIR/overlaps; exit 1; fi; sleep 0.02; rmdir DIR/inside-$1; echo x >> DIR/done", "sh", "{n}"]
+exec = ["/bin/sh", "-c", "if ! mkdir DIR/inside-$1; then echo overlap >> DIR/overlaps; exit 1; fi; sleep 0.01; rmdir DIR/inside-$1; echo x >> DIR/done", "sh", "{n}"]
 args = { text = "string", n = "int" }
 lock = "tell:{n}"
 env = ["PATH"]
 "#;
     let shop = Shop::open(tasks).await;
-    let lines: String = (0..100).map(|n| format!("tell {{\"text\":\"shell\",\"n\":{}}}\n", n % 5)).collect();
+    let lines: String = (0..1000).map(|n| format!("tell {{\"text\":\"shell\",\"n\":{}}}\n", n % 20)).collect();
     assert!(enqueue_lines(&shop.server.url(), &lines).status.success());
-    let jobs = (0..100).map(|n| tell {
+    let jobs = (0..1000).map(|n| tell {
         text: "rust".into(),
-        n: n % 5,
+        n: n % 20,
     });
     for answer in shop.client.enqueue_many(jobs).await.expect("a bulk enqueue") {
         answer.expect("accepted");
     }
     until("all jobs", async || shop.client.census().await.expect("a read").jobs == 0).await;
     assert!(!shop.path("overlaps").exists());
-    assert_eq!(std::fs::read_to_string(shop.path("done")).expect("a file").lines().count(), 200);
+    assert_eq!(std::fs::read_to_string(shop.path("done")).expect("a file").lines().count(), 2000);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

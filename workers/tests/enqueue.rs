@@ -72,7 +72,9 @@ lock = "tell:{n}"
 env = ["PATH"]
 "#;
     let shop = Shop::open(tasks).await;
-    let lines: String = (0..1000).map(|n| format!("tell {{\"text\":\"shell\",\"n\":{}}}\n", n % 20)).collect();
+    let lines: String = (0..1000)
+        .map(|n| format!("tell {{\"text\":\"shell\",\"n\":{}}}\n", n % 20))
+        .collect();
     assert!(enqueue_lines(&shop.server.url(), &lines).status.success());
     let jobs = (0..1000).map(|n| tell {
         text: "rust".into(),

@@ -59,7 +59,7 @@ struct Inner {
 }
 
 impl Client {
-    /// Connects to a store in the namespace `linchpin`: `memory://`, `redis://`, `rediss://` or `redis+unix://`.
+    /// Connects to a store in the namespace `linchpin`: `memory://`, `redis://`, `rediss://` or `unix://` (`redis+unix://` is the same).
     ///
     /// Each `memory://` is a store of its own: clone the client to share one.
     ///

@@ -75,6 +75,8 @@ pub enum Error {
         code: String,
         /// The next step for a person.
         advice: String,
+        /// Whether the server may accept the same later by itself: it was full, loading, a replica for now, at its limit of clients.
+        transient: bool,
     },
     /// Sent, but no answer came: it may have happened. Ask about the id, or enqueue again under a unique key.
     Unknown {
@@ -93,7 +95,10 @@ pub enum Error {
 impl Error {
     /// Whether the same call may succeed later without any change.
     pub fn is_transient(&self) -> bool {
-        matches!(self, Error::Unreachable { .. } | Error::Busy { .. } | Error::Refused { .. })
+        matches!(
+            self,
+            Error::Unreachable { .. } | Error::Busy { .. } | Error::Refused { transient: true, .. }
+        )
     }
 }
 
@@ -125,7 +130,7 @@ impl fmt::Display for Error {
             Error::Busy { key } => write!(f, "lock `{key}` is held by another owner"),
             Error::Lost { action } => write!(f, "{action}: the lease was lost, nothing written from here on counts"),
             Error::Unreachable { action, .. } => write!(f, "{action}: the store could not be reached"),
-            Error::Refused { action, code, advice } => write!(f, "{action}: refused ({code}): {advice}"),
+            Error::Refused { action, code, advice, .. } => write!(f, "{action}: refused ({code}): {advice}"),
             Error::Unknown { action, ids } => {
                 write!(f, "{action}: no answer, it may have been done")?;
                 for id in ids.iter().take(3) {

@@ -220,16 +220,23 @@ fn share(error: &Error, id: JobId) -> Error {
             action: action.clone(),
             ids: vec![id],
         },
-        Error::Refused { action, code, advice } => Error::Refused {
+        Error::Refused {
+            action,
+            code,
+            advice,
+            transient,
+        } => Error::Refused {
             action: action.clone(),
             code: code.clone(),
             advice: advice.clone(),
+            transient: *transient,
+        },
+        Error::Unreachable { action, source } => Error::Unreachable {
+            action: action.clone(),
+            source: source.as_ref().map(|source| source.to_string().into()),
         },
         Error::Internal { what } => Error::Internal { what: what.clone() },
-        other => Error::Unreachable {
-            action: other.to_string(),
-            source: None,
-        },
+        other => Error::Internal { what: other.to_string() },
     }
 }
 

@@ -350,6 +350,7 @@ impl Store for MemoryStore {
                 action: "advance the clock of memory://".into(),
                 code: "clock".into(),
                 advice: "open the store with `MemoryStore::with_test_clock()`".into(),
+                transient: false,
             }),
         }
     }

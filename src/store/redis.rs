@@ -135,6 +135,7 @@ impl RedisStore {
                 action: self.action("connect"),
                 code: "version".into(),
                 advice: format!("the server is Redis {version}; use 6.2 or newer (or Valkey)"),
+                transient: false,
             });
         }
         Ok(())
@@ -148,13 +149,12 @@ impl RedisStore {
     /// Whether the lanes of a producer get their lifetime again with this batch.
     fn refresh_lanes(&self, process: &ProcessId) -> bool {
         let mut refreshed = self.refreshed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        match refreshed.get(process) {
-            Some(at) if at.elapsed() < LANES_REFRESH => false,
-            _ => {
-                refreshed.insert(process.clone(), Instant::now());
-                true
-            }
+        refreshed.retain(|_, at| at.elapsed() < LANES_REFRESH);
+        if refreshed.contains_key(process) {
+            return false;
         }
+        refreshed.insert(process.clone(), Instant::now());
+        true
     }
 
     async fn word(&self, name: Name, arguments: &[&[u8]], what: &str) -> Result<String, Error> {
@@ -210,7 +210,8 @@ impl Store for RedisStore {
             {
                 "cancelled" => CancelAnswer::Cancelled,
                 "requested" => CancelAnswer::Requested,
-                _ => CancelAnswer::TooLate,
+                "late" => CancelAnswer::TooLate,
+                other => return Err(strange("cancel", other)),
             },
         )
     }
@@ -224,7 +225,8 @@ impl Store for RedisStore {
             {
                 "deleted" => DeleteAnswer::Deleted,
                 "requested" => DeleteAnswer::Requested,
-                _ => DeleteAnswer::TooLate,
+                "late" => DeleteAnswer::TooLate,
+                other => return Err(strange("delete", other)),
             },
         )
     }
@@ -234,9 +236,10 @@ impl Store for RedisStore {
         Ok(match answer.as_str() {
             "ready" => RetryAnswer::Ready,
             "not_needed" => RetryAnswer::NotNeeded,
+            "late" => RetryAnswer::TooLate,
             other => match other.strip_prefix('C').and_then(|holder| JobId::decode(holder.as_bytes())) {
                 Some(holder) => RetryAnswer::Conflict(holder),
-                None => RetryAnswer::TooLate,
+                None => return Err(strange("retry", other)),
             },
         })
     }
@@ -427,10 +430,18 @@ impl Store for RedisStore {
                 action: self.action("advance the clock"),
                 code: "clock".into(),
                 advice: "open the store with a test clock".into(),
+                transient: false,
             });
         }
         let mut a = Arguments::default();
         a.int(wire::millis(by));
         self.patiently(Name::Advance, &a, "advance the clock").await.map(|_| ())
+    }
+}
+
+/// An answer that this release's scripts do not give.
+fn strange(script: &str, answer: &str) -> Error {
+    Error::Internal {
+        what: format!("the script `{script}` answered {answer:?}"),
     }
 }

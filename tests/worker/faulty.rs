@@ -74,6 +74,7 @@ impl Store for Faulty {
                 action: "turn".into(),
                 code: "TEST".into(),
                 advice: "wait".into(),
+                transient: true,
             });
         }
         if turn.suspects == Suspects::OneAlone {
@@ -150,6 +151,7 @@ impl Store for Faulty {
                 action: "register".into(),
                 code: "version".into(),
                 advice: "use a newer worker".into(),
+                transient: true,
             });
         }
         self.inner.register(card).await

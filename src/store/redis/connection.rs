@@ -187,11 +187,13 @@ impl Fault {
                 action,
                 advice: advice(&code, &text),
                 code,
+                transient: true,
             },
             Fault::Never { code, text } => Error::Refused {
                 action,
                 advice: advice(&code, &text),
                 code,
+                transient: false,
             },
             Fault::NoScript => Error::Internal {
                 what: format!("{action}: the server forgot a script it was just sent"),

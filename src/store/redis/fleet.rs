@@ -42,6 +42,7 @@ impl RedisStore {
                 action: self.action(what),
                 code: "layout".into(),
                 advice: format!("the namespace has layout {found}, this release knows layout {LAYOUT}: use the newer release"),
+                transient: false,
             });
         }
         let mut replaced = Vec::new();

@@ -63,6 +63,8 @@ pub struct StoreConfig {
     pub url: Option<String>,
     /// `namespace`: everything of one installation. Default `linchpin`.
     pub namespace: String,
+    /// `redisson`: locks are shared with Java programs that use Redisson. Default no.
+    pub redisson: bool,
 }
 
 impl fmt::Debug for StoreConfig {
@@ -70,6 +72,7 @@ impl fmt::Debug for StoreConfig {
         f.debug_struct("StoreConfig")
             .field("url", &self.url.as_deref().map(crate::store::redacted))
             .field("namespace", &self.namespace)
+            .field("redisson", &self.redisson)
             .finish()
     }
 }
@@ -200,8 +203,15 @@ fn store(root: &mut Section<'_>) -> StoreConfig {
         },
     };
     let namespace = section.text_or("namespace", NAMESPACE, |name| Namespace::new(name).map(|_| ()));
+    let redisson = section.switch_or("redisson", false);
+    if redisson && url.as_deref().is_some_and(|url| url.starts_with("memory:")) {
+        section.refuse::<()>(
+            "redisson",
+            "the store is memory://, whose locks nobody else sees: name a Redis server, or leave it out",
+        );
+    }
     section.finish();
-    StoreConfig { url, namespace }
+    StoreConfig { url, namespace, redisson }
 }
 
 fn worker(root: &mut Section<'_>) -> WorkerConfig {

@@ -263,6 +263,11 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "3: store.url_file",
         "keep one of the two",
     ),
+    (
+        "[store]\nurl = \"memory://\"\nredisson = true\n",
+        "3: store.redisson",
+        "name a Redis server",
+    ),
     ("[log]\nformat = \"xml\"\n", "2: log.format", "\"text\" or \"json\""),
     ("[log]\nlevel = \"\"\n", "2: log.level", "error, warn, info"),
     ("[worker]\nlease = \"15s\"\nlease = \"16s\"\n", "3", "duplicate key"),

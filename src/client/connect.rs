@@ -17,6 +17,7 @@ const SCHEMES: &str = "an URL that begins with memory:// redis:// rediss:// unix
 pub struct ClientBuilder {
     url: String,
     namespace: String,
+    redisson: bool,
 }
 
 impl ClientBuilder {
@@ -24,12 +25,23 @@ impl ClientBuilder {
         Self {
             url: url.into(),
             namespace: crate::limits::NAMESPACE.into(),
+            redisson: false,
         }
     }
 
     /// Sets the namespace: installations in different ones see nothing of each other. Default `linchpin`.
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = namespace.into();
+        self
+    }
+
+    /// Shares locks with Java programs that take them with Redisson: whoever waits there is told when a lock is given back here. Off by
+    /// default; exclusion itself needs no setting. Every process of the installation should have it. See `docs/redisson.md`.
+    ///
+    /// # Redis
+    /// A `PUBLISH` for each lock that is given back, in the same script.
+    pub fn redisson(mut self, shared: bool) -> Self {
+        self.redisson = shared;
         self
     }
 
@@ -41,12 +53,19 @@ impl ClientBuilder {
         let mut problems = Vec::new();
         let namespace = Namespace::new(&self.namespace).map_err(|error| problems.extend(invalid(error)));
         let engine = Engine::of(&self.url).map_err(|problem| problems.push(problem));
-        let (Ok(namespace), Ok(engine)) = (namespace, engine) else {
+        if self.redisson && engine == Ok(Engine::Memory) {
+            problems.push(Invalid::new(
+                "redisson",
+                "true",
+                "a Redis store: nobody else sees the locks of memory://",
+            ));
+        }
+        let (Ok(namespace), Ok(engine), true) = (namespace, engine, problems.is_empty()) else {
             return Err(Error::Invalid(problems));
         };
         Ok(Client::on(match engine {
             Engine::Memory => Arc::new(MemoryStore::new()),
-            Engine::Redis => redis(&self.url, &namespace).await?,
+            Engine::Redis => redis(&self.url, &namespace, self.redisson).await?,
         }))
     }
 }
@@ -57,17 +76,22 @@ impl fmt::Debug for ClientBuilder {
         f.debug_struct("ClientBuilder")
             .field("url", &scheme_only(&self.url))
             .field("namespace", &self.namespace)
+            .field("redisson", &self.redisson)
             .finish()
     }
 }
 
 #[cfg(feature = "redis")]
-async fn redis(url: &str, namespace: &Namespace) -> Result<Arc<dyn Store>, Error> {
-    Ok(Arc::new(crate::store::redis::RedisStore::connect(url, namespace).await?))
+async fn redis(url: &str, namespace: &Namespace, redisson: bool) -> Result<Arc<dyn Store>, Error> {
+    use crate::store::redis::RedisStore;
+    Ok(Arc::new(match redisson {
+        true => RedisStore::connect_beside_redisson(url, namespace).await?,
+        false => RedisStore::connect(url, namespace).await?,
+    }))
 }
 
 #[cfg(not(feature = "redis"))]
-async fn redis(url: &str, _: &Namespace) -> Result<Arc<dyn Store>, Error> {
+async fn redis(url: &str, _: &Namespace, _: bool) -> Result<Arc<dyn Store>, Error> {
     Err(Invalid::new("store", scheme_only(url), "memory:// (this build leaves the feature `redis` out)").into())
 }
 

@@ -45,7 +45,7 @@ use connection::{ANSWER_TIMEOUT, Address, Arguments, Link, Pause};
 use holds::FirstSent;
 use keys::Keys;
 use lanes::Lanes;
-use script::{Name, Scripts};
+use script::{Name, Scripts, Setup};
 
 /// The oldest server that has what the scripts use.
 const SERVER_MIN: (u32, u32) = (6, 2);
@@ -80,15 +80,41 @@ impl RedisStore {
     /// # Redis
     /// One connection, `INFO server`.
     pub async fn connect(url: &str, namespace: &Namespace) -> Result<Self, Error> {
-        Self::open(url, namespace, false).await
+        Self::open(url, namespace, Setup::default()).await
+    }
+
+    /// As [`RedisStore::connect`], for locks that Java programs take with Redisson too: whenever a lock is given back, its waiters there are told.
+    ///
+    /// # Redis
+    /// A `PUBLISH` for each lock that is given back.
+    pub async fn connect_beside_redisson(url: &str, namespace: &Namespace) -> Result<Self, Error> {
+        let redisson = true;
+        Self::open(
+            url,
+            namespace,
+            Setup {
+                redisson,
+                ..Setup::default()
+            },
+        )
+        .await
     }
 
     /// Connects with a clock that stands still and moves only by [`Store::advance`], for tests.
     pub async fn connect_with_test_clock(url: &str, namespace: &Namespace) -> Result<Self, Error> {
-        Self::open(url, namespace, true).await
+        let test_clock = true;
+        Self::open(
+            url,
+            namespace,
+            Setup {
+                test_clock,
+                ..Setup::default()
+            },
+        )
+        .await
     }
 
-    async fn open(url: &str, namespace: &Namespace, test_clock: bool) -> Result<Self, Error> {
+    async fn open(url: &str, namespace: &Namespace, setup: Setup) -> Result<Self, Error> {
         let address = Address::parse(url)?;
         let keys = Keys::new(namespace);
         let store = Self {
@@ -96,13 +122,13 @@ impl RedisStore {
             watchdog: Link::new(address.clone(), ANSWER_TIMEOUT),
             holds: Link::new(address.clone(), ANSWER_TIMEOUT),
             address,
-            scripts: Scripts::assemble(keys.prefix(), test_clock),
+            scripts: Scripts::assemble(keys.prefix(), setup),
             keys,
             waiting: Mutex::default(),
             lanes: Lanes::default(),
             refreshed: Mutex::default(),
             first_sent: FirstSent::default(),
-            test_clock,
+            test_clock: setup.test_clock,
         };
         store.check_server().await?;
         Ok(store)

@@ -59,7 +59,11 @@ pub async fn connect(config: &Config) -> Result<Client, Failure> {
             "no store was named, and there is no default; choose one:\n  --store redis://127.0.0.1/   a Redis server, shared by all processes\n  --store memory://            this process alone, gone when it ends",
         ));
     };
-    Ok(Client::builder(url).namespace(&config.store.namespace).connect().await?)
+    Ok(Client::builder(url)
+        .namespace(&config.store.namespace)
+        .redisson(config.store.redisson)
+        .connect()
+        .await?)
 }
 
 /// The variables that configure; other variables may hold what is no text.

@@ -101,22 +101,22 @@ impl Name {
     fn parts(self) -> &'static [&'static str] {
         match self {
             Name::Turn => {
-                lua!["lazy_open" "formats" "tries" "ends" "back" "clients" "free" "reap" "sweep" "check" "look" "lone" "lazy_close" "settle" "claim" "replay" "turn"]
+                lua!["unlock" "lazy_open" "formats" "tries" "ends" "back" "clients" "free" "reap" "sweep" "check" "look" "lone" "lazy_close" "settle" "claim" "replay" "turn"]
             }
             Name::Enqueue => lua!["enqueue_plain" "formats" "enqueue"],
-            Name::Renew => lua!["formats" "tries" "ends" "back" "clients" "free" "renew"],
+            Name::Renew => lua!["formats" "tries" "ends" "back" "clients" "unlock" "free" "renew"],
             Name::Surrender => {
-                lua!["lazy_open" "formats" "tries" "ends" "back" "clients" "free" "reap" "sweep" "check" "look" "lone" "lazy_close" "settle" "surrender"]
+                lua!["unlock" "lazy_open" "formats" "tries" "ends" "back" "clients" "free" "reap" "sweep" "check" "look" "lone" "lazy_close" "settle" "surrender"]
             }
-            Name::Cancel => lua!["formats" "tries" "ends" "clients" "free" "leave" "cancel"],
-            Name::Delete => lua!["formats" "tries" "ends" "clients" "free" "leave" "delete"],
-            Name::Retry => lua!["formats" "tries" "ends" "clients" "free" "leave" "retry"],
+            Name::Cancel => lua!["formats" "tries" "ends" "clients" "unlock" "free" "leave" "cancel"],
+            Name::Delete => lua!["formats" "tries" "ends" "clients" "unlock" "free" "leave" "delete"],
+            Name::Retry => lua!["formats" "tries" "ends" "clients" "unlock" "free" "leave" "retry"],
             Name::Acquire => lua!["take" "acquire"],
-            Name::Ask => lua!["take" "formats" "clients" "free" "check" "ask"],
-            Name::Release => lua!["formats" "clients" "free" "release"],
-            Name::GiveUp => lua!["formats" "clients" "free" "give_up"],
+            Name::Ask => lua!["take" "formats" "clients" "unlock" "free" "check" "ask"],
+            Name::Release => lua!["formats" "clients" "unlock" "free" "release"],
+            Name::GiveUp => lua!["formats" "clients" "unlock" "free" "give_up"],
             Name::RenewHolds => lua!["renew_holds"],
-            Name::Break => lua!["formats" "clients" "free" "break"],
+            Name::Break => lua!["formats" "clients" "unlock" "free" "break"],
             Name::Watch => lua!["watch"],
             Name::View => lua!["formats" "instant" "view"],
             Name::Register => lua!["register"],
@@ -147,12 +147,12 @@ pub(super) struct Script {
 pub(super) struct Scripts(Vec<Script>);
 
 impl Scripts {
-    /// Assembles them for one namespace's `prefix`; `test_clock` takes the clock of tests instead of the server's.
+    /// Assembles them for one namespace's `prefix`.
     ///
     /// The prefix is written into the text (see [`fold`]): a namespace is letters, digits, `_`, `.` and `-` by its type, so it cannot
     /// leave the string it stands in.
-    pub(super) fn assemble(prefix: &str, test_clock: bool) -> Self {
-        let clock = if test_clock {
+    pub(super) fn assemble(prefix: &str, setup: Setup) -> Self {
+        let clock = if setup.test_clock {
             include_str!("lua/now_test.lua")
         } else {
             include_str!("lua/now.lua")
@@ -161,7 +161,7 @@ impl Scripts {
             let parts = [include_str!("lua/prelude.lua"), clock]
                 .into_iter()
                 .chain(name.parts().iter().copied());
-            let source: String = parts.map(|part| fold(part, prefix)).collect();
+            let source: String = parts.map(|part| fold(part, prefix, setup)).collect();
             let sha = redis::Script::new(&source).get_hash().to_owned();
             Script { name: *name, source, sha }
         });
@@ -176,6 +176,15 @@ impl Scripts {
         // ALL lists the variants in their order; the test below holds it
         &self.0[name as usize]
     }
+}
+
+/// What scripts differ in beside their namespace.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Setup {
+    /// A clock that tests move, instead of the server's.
+    pub(super) test_clock: bool,
+    /// Waiters of Redisson are told of unlocked locks.
+    pub(super) redisson: bool,
 }
 
 /// Names of keys that fragments write as constants.
@@ -204,11 +213,11 @@ const KEYS: [(&str, &str); 18] = [
 const ID_LEN: &str = "22";
 
 /// Drops comments and indentation and writes the constants into a fragment: whole words only, and none inside a string.
-fn fold(fragment: &str, prefix: &str) -> String {
+fn fold(fragment: &str, prefix: &str, setup: Setup) -> String {
     let mut out = String::with_capacity(fragment.len());
     for line in fragment.lines() {
         let before = out.len();
-        fold_line(line.trim_start(), prefix, &mut out);
+        fold_line(line.trim_start(), prefix, setup, &mut out);
         out.truncate(out.trim_end().len().max(before));
         if out.len() > before {
             out.push('\n');
@@ -217,7 +226,7 @@ fn fold(fragment: &str, prefix: &str) -> String {
     out
 }
 
-fn fold_line(line: &str, prefix: &str, out: &mut String) {
+fn fold_line(line: &str, prefix: &str, setup: Setup, out: &mut String) {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut rest = line;
     let mut quoted = false;
@@ -237,6 +246,8 @@ fn fold_line(line: &str, prefix: &str, out: &mut String) {
             out.push_str(&format!("'{prefix}{key}'"));
         } else if word == "L" {
             out.push_str(ID_LEN);
+        } else if word == "REDISSON" {
+            out.push_str(if setup.redisson { "true" } else { "false" });
         } else if let ("int", Some(tail)) = (word, rest.strip_prefix('(')) {
             out.push_str("fmt('%d',");
             rest = tail;
@@ -258,7 +269,7 @@ mod tests {
 
     #[test]
     fn every_script_is_found_under_its_own_name() {
-        let scripts = Scripts::assemble("{a}:", false);
+        let scripts = Scripts::assemble("{a}:", Setup::default());
         for name in Name::ALL {
             assert_eq!(scripts.script(name).name, name);
         }
@@ -269,7 +280,7 @@ mod tests {
     #[test]
     fn the_documented_enqueue_script_is_the_one_in_use() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/enqueue.lua");
-        let scripts = Scripts::assemble("{linchpin}:", false);
+        let scripts = Scripts::assemble("{linchpin}:", Setup::default());
         let source = &scripts.script(Name::Enqueue).source;
         if std::env::var_os("LINCHPIN_WRITE").is_some() {
             std::fs::write(path, source).expect("the repository's own file");
@@ -283,7 +294,16 @@ mod tests {
 
     #[test]
     fn the_test_clock_changes_the_digest() {
-        let (real, test) = (Scripts::assemble("{a}:", false), Scripts::assemble("{a}:", true));
+        let (real, test) = (
+            Scripts::assemble("{a}:", Setup::default()),
+            Scripts::assemble(
+                "{a}:",
+                Setup {
+                    test_clock: true,
+                    ..Setup::default()
+                },
+            ),
+        );
         assert_ne!(real.script(Name::Turn).sha, test.script(Name::Turn).sha);
     }
 
@@ -292,6 +312,7 @@ mod tests {
         let folded = fold(
             "-- JOBS\n  call('HGET',JOBS,id); x=P..'queue:'..q..L; s='-- JOBS '..int(x+L)..FULL  -- it's JOBS\n\n",
             "{n}:",
+            Setup::default(),
         );
         assert_eq!(
             folded,

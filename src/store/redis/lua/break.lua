@@ -13,6 +13,7 @@ local row=redis.pcall('HGETALL',lock)
 if row.err then return {'foreign'} end
 if #row<2 then return {} end
 call('DEL',lock)
+unlocked(key)
 call('ZREMRANGEBYSCORE',BROKEN,'-inf',int(ms-KEPT_MS))
 call('ZADD',BROKEN,int(ms),row[1]..'|'..key)
 call('ZREMRANGEBYRANK',BROKEN,'0',int(-KEPT_MAX-1))

@@ -237,7 +237,8 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,ou
       if w[5] then call('LPUSH',pk,w[1]) else call('RPUSH',pk,w[1]) end
     end
     if not call('ZSCORE',LC,key) then
-      call('ZADD',LC,int(ms+math.max(call('PTTL',P..'lock:'..key),0)+1),key)
+      -- a look sees soon whether the holder is one of ours, who tell when they unlock
+      call('ZADD',LC,int(ms+math.min(math.max(call('PTTL',P..'lock:'..key),0),500)+1),key)
     end
   end
   for _,m in ipairs(moved) do

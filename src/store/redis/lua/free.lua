@@ -71,7 +71,7 @@ end
 local function free_held(specs,token,ms)
   for _,locks in ipairs(specs) do
     for key in each_lock(locks) do
-      redis.pcall('HDEL',P..'lock:'..key,token)
+      unlock(key,token)
       if call('ZSCORE',LC,key) then free_and_offer(key,ms) end
     end
   end

@@ -5,10 +5,10 @@
 -- Cost: 3 commands, about 10 when somebody else waits; LREM over the line
 -- Called by: RedisStore::give_up
 local key,token=A[1],A[2]
-local held=redis.pcall('HDEL',P..'lock:'..key,token)
+local held=unlock(key,token)
 call('LREM',P..'parked:'..key,'0','c'..token)
 if call('ZSCORE',LC,key) then
   free_and_offer(key,(now()))
   settle_checks(key)
 end
-return held==1 and 1 or 0
+return held and 1 or 0

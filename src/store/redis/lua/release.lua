@@ -4,6 +4,6 @@
 -- Returns: 1 released, 0 not held
 -- Cost: 2 commands, about 10 when somebody waits
 -- Called by: RedisStore::release
-local held=redis.pcall('HDEL',P..'lock:'..A[1],A[2])
+local held=unlock(A[1],A[2])
 if call('ZSCORE',LC,A[1]) then free_and_offer(A[1],(now())) end
-return held==1 and 1 or 0
+return held and 1 or 0

@@ -12,7 +12,7 @@ local function settle(at,c,codes,runs,locks,nested,uniques,ms,freed)
   local own=call('HMGET',OWN,unpack(A,ids+1,ids+c))
   local lost,nlost,i=nil,0,0
   local loose={}                                         -- freed after all jobs are back: a waiter stands before them
-  local pcall,checks=redis.pcall,rare.checks
+  local checks=rare.checks
   if codes~='' then call('HDEL',STATE,'-') end           -- likewise
   local nest
   if nested~='' then
@@ -29,11 +29,11 @@ local function settle(at,c,codes,runs,locks,nested,uniques,ms,freed)
         local ls=A[lk+i]
         if ls~='' then
           if locks=='1' or not find(ls,',',1,true) then
-            if pcall('HDEL',P..'lock:'..ls,tok)~=1 then good=false end
+            if not unlock(ls,tok) then good=false end
             if checks then loose[#loose+1]=ls end
           else
             for key in string.gmatch(ls,'[^,]+') do
-              if pcall('HDEL',P..'lock:'..key,tok)~=1 then good=false end
+              if not unlock(key,tok) then good=false end
               if checks then loose[#loose+1]=key end
             end
           end
@@ -41,7 +41,7 @@ local function settle(at,c,codes,runs,locks,nested,uniques,ms,freed)
       end
       if nest and nest[i] then
         for _,h in ipairs(nest[i]) do
-          if pcall('HDEL',P..'lock:'..h[1],h[2])~=1 then good=false end
+          if not unlock(h[1],h[2]) then good=false end
           if checks then loose[#loose+1]=h[1] end
         end
       end

@@ -113,6 +113,7 @@ if in_pieces('RPUSH',list,l)<=#l then arm(l.queue) end
 end
 local answer=table.concat(said)
 if answer==string.rep('N',c) then answer='n' end
+if A[2]=='' then return fmt('%d',ms)..answer end
 call('HSET',LANES,A[2],A[3]..'|'..answer)
 if A[6]=='1' or not row then call('PEXPIRE',LANES,'600000') end
 return answer

@@ -26,6 +26,7 @@ use crate::job::lock_set;
 use crate::limits::NESTED_WAIT;
 use crate::lock::Wait;
 use crate::names::{Fence, JobId, LockKey};
+pub use crate::store::new_job::TickOf;
 use crate::task::TaskResult;
 
 /// One run of a job, as its handler sees it. Clones are the same attempt.
@@ -70,6 +71,11 @@ impl Attempt {
     /// Counts: 1 for the first attempt, one more per charged attempt before.
     pub fn number(&self) -> u32 {
         self.state().number()
+    }
+
+    /// The tick of a schedule that the job was enqueued for.
+    pub fn tick(&self) -> Option<&TickOf> {
+        self.state().job.envelope.as_ref().ok()?.body.tick.as_ref()
     }
 
     /// Gives the fencing token: greater than that of any earlier attempt of this job or holder of its locks. Pass it to whatever

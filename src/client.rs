@@ -8,6 +8,7 @@ mod explain;
 mod named;
 mod read;
 mod request;
+mod schedules;
 mod wait;
 
 use std::fmt;
@@ -28,6 +29,8 @@ pub use explain::{Explanation, Reason};
 pub use named::Tasks;
 pub use read::Follow;
 pub use request::Request;
+pub(crate) use schedules::check_schedule;
+pub use schedules::{Defined, RunAnswer, ScheduleView};
 pub use wait::End;
 
 /// How long a closing client waits for the releases of what was dropped.

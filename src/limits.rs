@@ -109,6 +109,20 @@ pub const RENEW_MAX: usize = 100;
 pub const PROMOTE_MAX: usize = 400;
 /// Queues one worker serves.
 pub const QUEUES_MAX: usize = 64;
+/// Bytes of the arguments of a schedule's jobs as JSON.
+pub const SCHEDULE_ARGS_MAX_BYTES: usize = 8 << 10;
+/// Missed ticks that fire one by one, or ticks that wait for the one before, of one schedule.
+pub const TICKS_KEPT_MAX: u32 = 100;
+/// Missed ticks that are counted.
+pub const TICKS_MISSED_MAX: u64 = 100_000;
+/// Ticks that are later than this are skipped.
+pub const CATCHUP_WINDOW: Duration = Duration::from_secs(24 * 3600);
+/// A tick that is later than this has been missed, for a schedule that skips those.
+pub const TICK_LATE: Duration = Duration::from_secs(60);
+/// Outcomes of ticks that are kept of each schedule.
+pub const OUTCOMES_KEPT: usize = 10;
+/// A schedule that workers bring is orphaned when none has for this long.
+pub const SCHEDULE_ORPHANED: Duration = Duration::from_secs(600);
 /// Jobs in one page of a list.
 pub const PAGE_MAX: usize = 1000;
 /// Entries of a queue or waiters of a lock within which a job's position is looked for.

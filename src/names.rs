@@ -74,6 +74,11 @@ name!(
     "task name"
 );
 name!(
+    /// A schedule's name: its identity.
+    ScheduleName,
+    "schedule name"
+);
+name!(
     /// A namespace: everything of one Linchpin installation in one store. On Redis it is the hash tag of every key.
     Namespace,
     "namespace"

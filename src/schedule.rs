@@ -17,14 +17,20 @@
 
 mod calendar;
 mod cron;
+mod definition;
 mod every;
 mod gaps;
 mod passes;
+mod row;
 mod tick;
 mod zone;
 
 pub use cron::{Cron, Ticks};
+pub(crate) use definition::{Definition, When};
+pub use definition::{Missed, Overlap, Schedule};
 pub use every::Every;
 pub use linchpin_cron::{CronError, Expression, Field, Kind, Warning};
+pub(crate) use row::{Change, Due, Plan, Row};
+pub use row::{Counts, Fate, Outcome};
 pub use tick::{End, Pass, Tick};
 pub use zone::Zone;

@@ -10,6 +10,7 @@ pub mod new_job;
 pub mod page;
 #[cfg(feature = "redis")]
 pub mod redis;
+pub mod schedules;
 pub mod settle;
 pub mod turn;
 pub mod view;
@@ -24,6 +25,7 @@ use circumstances::{Circumstances, LockLine, LockPage, QueueView, WorkerView};
 use lease::{AcquireAnswer, BreakAnswer, HoldRenewal, HoldsRenewed, ParkAnswer, ReleaseAnswer, Renewal, RenewalAnswer};
 use new_job::{Accepted, NewJob};
 use page::{Cursor, JobFilter, JobPage};
+use schedules::{ScheduleRows, ScheduleStep, Stepped};
 use settle::{Settle, SettleAnswer};
 use turn::{Turn, TurnReply};
 use view::{AttemptEntry, Beat, CancelAnswer, Census, DeleteAnswer, JobView, Push, Replaced, RetryAnswer, WatchAnswer, WorkerCard};
@@ -138,6 +140,15 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
 
     /// A lock and who waits for it, read at one instant; `None` when nobody holds it or waits for it.
     async fn lock(&self, key: &LockKey) -> Result<Option<LockLine>, Error>;
+
+    // ---- schedules -------------------------------------------------------------------------------------------------
+
+    /// Every schedule's row, by name.
+    async fn schedules(&self) -> Result<ScheduleRows, Error>;
+
+    /// Changes one schedule's row and accepts the jobs that come of it, if the row, the clock and the job of its latest tick are as assumed.
+    /// A resend never makes a second job.
+    async fn step_schedule(&self, step: ScheduleStep) -> Result<Stepped, Error>;
 
     // ---- operators and the read model --------------------------------------------------------------------------------
 

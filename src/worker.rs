@@ -15,6 +15,7 @@ mod herald;
 mod looker;
 mod settler;
 mod slots;
+mod ticker;
 mod watchdog;
 
 use std::future::Future;
@@ -38,6 +39,7 @@ use crate::store::view::WorkerCard;
 use fetcher::Fetcher;
 use health::Vitals;
 use herald::Herald;
+use ticker::{Ticker, Timetable};
 use watchdog::{Watchdog, Watched};
 
 /// How long saying goodbye may take.
@@ -52,6 +54,7 @@ pub struct Worker {
     card: WorkerCard,
     ends: UnboundedReceiver<Ended>,
     vitals: Arc<Vitals>,
+    timetable: Timetable,
 }
 
 /// What the fetcher goes by.
@@ -138,6 +141,7 @@ impl Worker {
             card,
             ends,
             vitals,
+            timetable,
         } = self;
         let mut shutdown = std::pin::pin!(shutdown);
         let registered = tokio::select! { biased;
@@ -153,6 +157,8 @@ impl Worker {
         let locks = shop.locks.clone().unwrap_or_else(|| Locks::new(store.clone(), shop.worker.clone()));
         let herald = Herald::new(store.clone(), card, watched.clone(), locks, vitals.clone());
         let fleet = herald.fleet();
+        let ticker = Ticker::new(store.clone(), shop.worker.clone(), timetable, herald.schedules());
+        let ticker = AbortOnDropHandle::new(tokio::spawn(ticker.run()));
         let herald = AbortOnDropHandle::new(tokio::spawn(herald.run()));
         let (stop, stopped) = oneshot::channel();
         let fetcher = Fetcher::new(shop.clone(), store.clone(), plan, ends, watched, vitals, fleet);
@@ -161,6 +167,7 @@ impl Worker {
             ended = &mut fetcher => ended,
             _ = &mut shutdown => {
                 tracing::info!(worker.id = %shop.worker, "worker stops claiming");
+                ticker.abort();
                 let _ = stop.send(());
                 (&mut fetcher).await
             }
@@ -170,7 +177,7 @@ impl Worker {
                 what: format!("the worker's loop ended early: {ended}"),
             })
         });
-        drop(herald);
+        drop((herald, ticker));
         watchdog.end().await;
         drop(stop_all);
         if !matches!(tokio::time::timeout(GOODBYE, store.deregister(&shop.worker)).await, Ok(Ok(()))) {

@@ -50,6 +50,7 @@ mod conformance {
     mod operate;
     mod order;
     mod page;
+    mod schedule;
     mod settle;
     mod suspect;
     mod sweep;

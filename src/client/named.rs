@@ -29,7 +29,7 @@ impl Tasks {
     }
 
     /// The task of this name, or an error that names the nearest.
-    fn find(&self, name: &str) -> Result<&Manifest, Error> {
+    pub(super) fn find(&self, name: &str) -> Result<&Manifest, Error> {
         if let Some(manifest) = self.known.get(name) {
             return Ok(manifest);
         }

@@ -13,7 +13,8 @@ use crate::job::{Job, JobSpec, lock_set};
 use crate::limits::{DELAY_MAX, PAYLOAD_MAX_BYTES, PAYLOAD_MAX_DEPTH};
 use crate::manifest::{self, Manifest};
 use crate::names::{JobId, QueueName, TaskName, UniqueKey};
-use crate::store::new_job::{Body, Due, Header, NewJob, OnBusy, Priority, Unique};
+use crate::schedule::Definition;
+use crate::store::new_job::{Body, Due, Header, NewJob, OnBusy, Priority, TickOf, Unique};
 
 /// A job with its options. Made from a job, or from what [`Client::enqueue`](crate::Client::enqueue) returns.
 #[derive(Debug)]
@@ -22,6 +23,7 @@ pub struct Request {
     args: Result<Vec<u8>, serde_json::Error>,
     locks: Vec<String>,
     unique: Option<String>,
+    tick: Option<TickOf>,
     pub(super) options: Options,
 }
 
@@ -120,6 +122,7 @@ impl<J: Job> From<J> for Request {
             args: serde_json::to_vec(&job),
             locks: job.lock_keys(),
             unique: job.unique_key(),
+            tick: None,
             options: Options::default(),
         }
     }
@@ -141,6 +144,7 @@ impl Request {
             args: serde_json::to_vec(args),
             locks: manifest.locks.iter().map(rendered).collect::<Result<_, _>>()?,
             unique: manifest.unique.as_ref().map(rendered).transpose()?,
+            tick: None,
             options: Options::default(),
         })
     }
@@ -164,8 +168,30 @@ impl Request {
             args: serde_json::to_vec(args),
             locks: Vec::new(),
             unique: None,
+            tick: None,
             options: Options::default(),
         }
+    }
+
+    /// The job of a tick of a schedule: under the tick's identity, for the tick's handler to see.
+    pub(super) fn of_tick(mut self, tick: TickOf, definition: &Definition) -> Self {
+        self.options.unique = Some(format!("tick:{}@{}", tick.schedule, tick.at.timestamp()));
+        self.tick = Some(tick);
+        self.with_limits(definition)
+    }
+
+    /// With what a schedule says of its jobs. The task's own unique key does not count for them.
+    pub(super) fn with_limits(mut self, definition: &Definition) -> Self {
+        let ms = |ms: Option<u64>| ms.map(Duration::from_millis);
+        self.unique = None;
+        self.terms.has_unique = false;
+        self.terms.unique_for = None;
+        self.options.queue.clone_from(&definition.queue);
+        self.options.priority = definition.priority;
+        self.options.retries = definition.retries;
+        self.options.timeout = ms(definition.timeout_ms);
+        self.options.expires_in = ms(definition.expires_in_ms);
+        self
     }
 
     /// Checks everything and draws the job's id; `batch` remembers what the jobs of one call have in common.
@@ -211,6 +237,7 @@ impl Request {
                 task,
                 retries: options.retries,
                 timeout: options.timeout,
+                tick: self.tick,
                 args: Bytes::from(args),
             },
             due: options.due.unwrap_or(Due::Now),

@@ -20,6 +20,7 @@ mod reap;
 mod renew;
 #[cfg(feature = "testing")]
 mod rest;
+mod schedules;
 mod settle;
 mod state;
 mod sweep;
@@ -42,6 +43,7 @@ use crate::store::circumstances::{Circumstances, LockLine, LockPage, QueueView, 
 use crate::store::lease::{AcquireAnswer, BreakAnswer, HoldRenewal, HoldsRenewed, ParkAnswer, ReleaseAnswer, Renewal, RenewalAnswer};
 use crate::store::new_job::{Accepted, NewJob};
 use crate::store::page::{Cursor, JobFilter, JobPage};
+use crate::store::schedules::{ScheduleRows, ScheduleStep, Stepped};
 use crate::store::settle::{Settle, SettleAnswer};
 use crate::store::turn::{Turn, TurnReply};
 use crate::store::view::{
@@ -291,6 +293,15 @@ impl Store for MemoryStore {
 
     async fn lock(&self, key: &LockKey) -> Result<Option<LockLine>, Error> {
         Ok(self.state().lock_line(key))
+    }
+
+    async fn schedules(&self) -> Result<ScheduleRows, Error> {
+        Ok(self.state().schedule_rows())
+    }
+
+    async fn step_schedule(&self, step: ScheduleStep) -> Result<Stepped, Error> {
+        enqueue::check(&step.jobs)?;
+        Ok(self.transition(|state| state.step_schedule(step)))
     }
 
     async fn pause(&self, queue: &QueueName) -> Result<(), Error> {

@@ -3,8 +3,9 @@
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use chrono::{DateTime, NaiveDateTime, Utc};
 
-use crate::names::{JobId, LockKey, QueueName, TaskName, UniqueKey};
+use crate::names::{JobId, LockKey, QueueName, ScheduleName, TaskName, UniqueKey};
 
 /// A job on its way in: everything checked and rendered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,8 +125,23 @@ pub struct Body {
     pub retries: Option<u32>,
     /// Timeout of an attempt of this job instead of the task's.
     pub timeout: Option<Duration>,
+    /// The tick that it was enqueued for.
+    pub tick: Option<TickOf>,
     /// The arguments, one JSON object.
     pub args: Bytes,
+}
+
+/// The tick of a schedule that a job was enqueued for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TickOf {
+    /// The schedule.
+    pub schedule: ScheduleName,
+    /// The instant of the tick, in whole seconds. With the schedule's name it is the tick's identity.
+    pub at: DateTime<Utc>,
+    /// The wall-clock time that the schedule names, in its zone; in a gap of the clock one that is never shown.
+    pub nominal: NaiveDateTime,
+    /// Ticks directly before it that were missed and fire no more.
+    pub missed: u64,
 }
 
 /// The store's answer for one new job.

@@ -14,6 +14,7 @@ mod log;
 mod notes;
 mod page;
 mod pushes;
+mod schedules;
 mod script;
 mod settles;
 mod turn;
@@ -36,6 +37,7 @@ use crate::store::circumstances::{Circumstances, LockLine, LockPage, QueueView, 
 use crate::store::lease::{AcquireAnswer, BreakAnswer, HoldRenewal, HoldsRenewed, ParkAnswer, ReleaseAnswer, Renewal, RenewalAnswer};
 use crate::store::new_job::{Accepted, NewJob};
 use crate::store::page::{Cursor, JobFilter, JobPage};
+use crate::store::schedules::{ScheduleRows, ScheduleStep, Stepped};
 use crate::store::settle::{Settle, SettleAnswer};
 use crate::store::turn::{Turn, TurnReply};
 use crate::store::view::{
@@ -397,6 +399,14 @@ impl Store for RedisStore {
 
     async fn lock(&self, key: &LockKey) -> Result<Option<LockLine>, Error> {
         self.run_lock(key).await
+    }
+
+    async fn schedules(&self) -> Result<ScheduleRows, Error> {
+        self.run_schedules().await
+    }
+
+    async fn step_schedule(&self, step: ScheduleStep) -> Result<Stepped, Error> {
+        self.run_step_schedule(step).await
     }
 
     async fn pause(&self, queue: &QueueName) -> Result<(), Error> {

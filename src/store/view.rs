@@ -150,6 +150,8 @@ pub struct Beat {
     pub workers: usize,
     /// Whether what a registration writes is there. When it was lost with the store's data, the worker registers anew.
     pub registered: bool,
+    /// The version of the schedules: see [`ScheduleRows`](crate::store::schedules::ScheduleRows).
+    pub schedules: u64,
 }
 
 /// A task that was told of before, otherwise.

@@ -8,17 +8,19 @@ use std::time::Duration;
 use tokio::sync::mpsc::unbounded_channel;
 
 use crate::attempt::{DataMap, Workshop};
-use crate::client::Tasks;
+use crate::client::{Tasks, check_schedule};
 use crate::error::{Error, Invalid};
 use crate::limits::{
     CONCURRENCY, CONCURRENCY_MAX, LEASE, LEASE_MAX, LEASE_MIN, MISMATCH_WINDOW, QUEUE, QUEUES_MAX, SHUTDOWN_GRACE, WINDOW_MAX,
 };
 use crate::names::{ProcessId, QueueName, TaskName};
 use crate::registry::{Registration, Registry};
+use crate::schedule::Schedule;
 use crate::store::Store;
 use crate::store::view::WorkerCard;
 use crate::task::{Task, TaskSpec};
 use crate::task_list::TaskList;
+use crate::worker::ticker::{Brought, Timetable};
 use crate::worker::{Plan, Vitals, Worker};
 
 /// Builds a [`Worker`]. Methods are named like the configuration keys.
@@ -34,6 +36,7 @@ pub struct WorkerBuilder {
     labels: Vec<(String, String)>,
     registry: Registry,
     data: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
+    schedules: Vec<Schedule>,
     problems: Vec<Invalid>,
 }
 
@@ -51,6 +54,7 @@ impl WorkerBuilder {
             labels: Vec::new(),
             registry: Registry::default(),
             data: HashMap::new(),
+            schedules: Vec::new(),
             problems: Vec::new(),
         }
     }
@@ -143,6 +147,13 @@ impl WorkerBuilder {
         self
     }
 
+    /// Brings a schedule: it is defined when the worker starts, and ticks on every worker of the namespace, once a tick in all. It stays when this
+    /// worker ends; ten minutes after the last worker that brings it, it stops.
+    pub fn schedule(mut self, schedule: Schedule) -> Self {
+        self.schedules.push(schedule);
+        self
+    }
+
     /// What the worker will tell others of its tasks: enough to enqueue their jobs by name.
     pub fn manifests(&self) -> Tasks {
         self.registry
@@ -163,9 +174,15 @@ impl WorkerBuilder {
         let data = DataMap::from_entries(std::mem::take(&mut self.data));
         self.check_needs(&data);
         self.check_numbers();
+        let brought = self.checked_schedules();
         if !self.problems.is_empty() {
             return Err(Error::Invalid(self.problems));
         }
+        let own = self.registry.tasks().iter();
+        let timetable = Timetable {
+            brought,
+            own: own.map(|task| (task.job.name.to_owned(), task.manifest())).collect(),
+        };
         let worker = ProcessId::random();
         let (tell, ends) = unbounded_channel();
         let manifest = self.manifest();
@@ -203,12 +220,45 @@ impl WorkerBuilder {
             card,
             ends,
             vitals: Arc::new(Vitals::default()),
+            timetable,
         })
     }
 
     fn manifest(&self) -> Vec<(String, String)> {
         let line = |task: &Registration| (task.job.name.to_owned(), task.manifest().line());
         self.registry.tasks().iter().map(line).collect()
+    }
+
+    fn checked_schedules(&mut self) -> Vec<Brought> {
+        let tasks = self.manifests();
+        let mut brought: Vec<Brought> = Vec::new();
+        for schedule in std::mem::take(&mut self.schedules) {
+            let (given, typed, generation) = (schedule.name().to_owned(), schedule.is_typed(), schedule.generation);
+            let checked = schedule.check().and_then(|(name, definition)| {
+                if !typed || tasks.get(&definition.task).is_some() {
+                    check_schedule(&tasks, &definition)?;
+                }
+                Ok((name, definition))
+            });
+            match checked {
+                Ok((name, _)) if brought.iter().any(|other| other.name == name) => {
+                    self.problems.push(Invalid::new("schedule", name, "each schedule once"));
+                }
+                Ok((name, definition)) => brought.push(Brought {
+                    name,
+                    definition,
+                    generation,
+                }),
+                Err(error) => {
+                    let of = |problem: Invalid| Invalid {
+                        allowed: format!("{} (schedule `{given}`)", problem.allowed),
+                        ..problem
+                    };
+                    self.problems.extend(entries(error).into_iter().map(of));
+                }
+            }
+        }
+        brought
     }
 
     fn checked_queues(&mut self) -> Vec<QueueName> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc::Receiver;
+use tokio::sync::watch;
 
 use crate::error::Error;
 use crate::lock::Locks;
@@ -90,6 +91,8 @@ pub(crate) struct Herald {
     locks: Arc<Locks>,
     vitals: Arc<Vitals>,
     fleet: Fleet,
+    /// The version of the schedules.
+    schedules: watch::Sender<u64>,
 }
 
 impl Herald {
@@ -102,7 +105,13 @@ impl Herald {
             locks,
             vitals,
             fleet,
+            schedules: watch::Sender::new(0),
         }
+    }
+
+    /// Hears of changes of the schedules.
+    pub(crate) fn schedules(&self) -> watch::Receiver<u64> {
+        self.schedules.subscribe()
     }
 
     pub(crate) fn fleet(&self) -> Fleet {
@@ -135,6 +144,8 @@ impl Herald {
             let wait = match self.store.heartbeat(&self.card).await {
                 Ok(beat) => {
                     self.fleet.set(beat.workers);
+                    self.schedules
+                        .send_if_modified(|version| std::mem::replace(version, beat.schedules) != beat.schedules);
                     if !beat.registered {
                         self.register_anew().await;
                     }

@@ -56,6 +56,12 @@ impl Bench {
         self.store.enqueue(&self.producer, jobs).await.expect("an enqueue")
     }
 
+    /// Notes a job that came in by another way than [`Bench::offer`].
+    pub fn remember(&self, draft: &Draft) {
+        let made = (draft.id(), draft.0.header.queue.clone());
+        self.made.lock().expect("no panic").push(made);
+    }
+
     /// Enqueues what must be new.
     pub async fn put(&self, draft: Draft) -> JobId {
         assert_eq!(self.offer(&[&draft]).await, [Accepted::New]);

@@ -198,6 +198,7 @@ impl Pair {
                 task: TaskName::new("take").expect("a valid name"),
                 retries: None,
                 timeout: None,
+                tick: None,
                 args: Bytes::from_static(b"{}"),
             },
             due: wanted.delay.map_or(Due::Now, |delay| Due::After(half_past(delay))),

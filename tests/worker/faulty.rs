@@ -13,6 +13,7 @@ use linchpin::store::lease::{AcquireAnswer, BreakAnswer, HoldRenewal, HoldsRenew
 use linchpin::store::memory::MemoryStore;
 use linchpin::store::new_job::{Accepted, NewJob};
 use linchpin::store::page::{Cursor, JobFilter, JobPage};
+use linchpin::store::schedules::{ScheduleRows, ScheduleStep, Stepped};
 use linchpin::store::settle::{Settle, SettleAnswer};
 use linchpin::store::turn::{Suspects, Turn, TurnReply};
 use linchpin::store::view::*;
@@ -188,6 +189,12 @@ impl Store for Faulty {
     }
     async fn lock(&self, key: &LockKey) -> Result<Option<LockLine>, Error> {
         self.inner.lock(key).await
+    }
+    async fn schedules(&self) -> Result<ScheduleRows, Error> {
+        self.inner.schedules().await
+    }
+    async fn step_schedule(&self, step: ScheduleStep) -> Result<Stepped, Error> {
+        self.inner.step_schedule(step).await
     }
     async fn pause(&self, queue: &QueueName) -> Result<(), Error> {
         self.inner.pause(queue).await

@@ -154,6 +154,7 @@ impl State {
         Beat {
             workers: self.live_workers(),
             registered: card.tasks.iter().all(|(task, _)| self.tasks.contains_key(task)),
+            schedules: self.schedules_version,
         }
     }
 

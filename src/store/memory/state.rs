@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::log::Log;
 use super::push::Pushes;
-use crate::names::{Fence, JobId, LockKey, OwnerToken, ProcessId, QueueName, UniqueKey};
+use crate::names::{Fence, JobId, LockKey, OwnerToken, ProcessId, QueueName, ScheduleName, UniqueKey};
 use crate::store::new_job::{Header, Priority};
 use crate::store::settle::Death;
 use crate::store::turn::{Envelope, Tries, Undecodable};
@@ -49,6 +49,9 @@ pub(super) struct State {
     pub log: Log,
     pub workers: BTreeMap<ProcessId, (WorkerCard, Time)>,
     pub tasks: BTreeMap<String, String>,
+    pub schedules: BTreeMap<ScheduleName, String>,
+    /// Grows when others must know of a change of `schedules`.
+    pub schedules_version: u64,
     pub last_fence: u64,
     pub last_look: Time,
     pub last_sweep: Time,

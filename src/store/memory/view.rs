@@ -114,6 +114,7 @@ impl State {
         }
         add("watched".into(), self.watched.len());
         add("tasks".into(), self.tasks.len());
+        add("schedules".into(), self.schedules.len());
         add("workers".into(), self.workers.len());
         add("paused".into(), self.paused.len());
         add("cancels".into(), self.cancels.len());

@@ -340,6 +340,11 @@ impl Arguments {
         answer
     }
 
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
     pub(super) fn int(&mut self, number: u64) -> &mut Self {
         use std::io::Write as _;
         let _ = write!(self.bytes, "{number}");

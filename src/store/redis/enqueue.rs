@@ -12,13 +12,12 @@ use super::wire::{millis, write_job, write_locks};
 use crate::error::{Error, Invalid};
 use crate::limits::{ENQUEUE_BATCH_MAX, RESEND_DEADLINE};
 use crate::names::{JobId, ProcessId};
-use crate::store::new_job::{Accepted, Due, NewJob};
+use crate::store::new_job::{Accepted, Due, Header, NewJob};
 
 /// How long an enqueue that could not even be sent is tried.
 const CONNECT_PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
-/// Positions (from 0) of arguments that are written over.
+/// Position (from 0) of the argument that is written over.
 const RESEND: usize = 4;
-const BODIES_APART: usize = 9;
 
 impl RedisStore {
     pub(super) async fn run_enqueue(&self, process: &ProcessId, jobs: Vec<NewJob>) -> Result<Vec<Accepted>, Error> {
@@ -85,22 +84,27 @@ impl RedisStore {
 
 /// The answers in the script's reply; `None` when the lane did not take it.
 fn answers(value: &Value, jobs: &[NewJob]) -> Option<Vec<Accepted>> {
-    let Value::BulkString(mut text) = value.clone() else { return None };
+    let Value::BulkString(text) = value else { return None };
+    match text.first() {
+        Some(b'!') => None,
+        _ => read_answers(text, jobs.len()),
+    }
+}
+
+/// `n` when all are new, or a letter a job and the holder's id behind all but N.
+pub(super) fn read_answers(text: &[u8], jobs: usize) -> Option<Vec<Accepted>> {
     if text == b"n" {
-        return Some(vec![Accepted::New; jobs.len()]);
+        return Some(vec![Accepted::New; jobs]);
     }
-    if text.first() == Some(&b'!') {
-        return None;
-    }
-    let mut accepted = Vec::with_capacity(jobs.len());
-    let mut rest = text.as_mut_slice();
-    while let Some((letter, tail)) = rest.split_first_mut() {
+    let mut accepted = Vec::with_capacity(jobs);
+    let mut rest = text;
+    while let Some((letter, tail)) = rest.split_first() {
         if *letter == b'N' {
             accepted.push(Accepted::New);
             rest = tail;
             continue;
         }
-        let (id, tail) = tail.split_at_mut_checked(JobId::LEN)?;
+        let (id, tail) = tail.split_at_checked(JobId::LEN)?;
         let id = JobId::decode(id)?;
         accepted.push(if *letter == b'E' {
             Accepted::Existing(id)
@@ -109,26 +113,34 @@ fn answers(value: &Value, jobs: &[NewJob]) -> Option<Vec<Accepted>> {
         });
         rest = tail;
     }
-    (accepted.len() == jobs.len()).then_some(accepted)
+    (accepted.len() == jobs).then_some(accepted)
 }
 
 /// The arguments of enqueue.lua, in its order.
 fn arguments(process: &ProcessId, lane: Lane, refresh: bool, jobs: &[NewJob]) -> Arguments {
     let first = &jobs[0].header;
     let one_list = |job: &NewJob| job.header.queue == first.queue && job.header.priority == first.priority;
-    let plain = jobs.iter().all(|job| job.is_plain() && one_list(job));
+    let plain = jobs.iter().all(|job| job.is_plain() && one_list(job)).then_some(first);
     let mut a = Arguments::with_capacity(10 + 4 * jobs.len(), jobs.len() * 300);
     a.push(process.as_str())
         .int(lane.lane.into())
         .int(lane.number)
         .push(format!("{}|", lane.number - 1))
         .push("0");
-    a.push(if refresh { "1" } else { "0" }).int(jobs.len() as u64);
+    a.push(if refresh { "1" } else { "0" });
+    push_jobs(&mut a, jobs, plain);
+    a
+}
+
+/// The arguments of enqueue.lua from the number of jobs on; `plain` where all are plain and of this list.
+pub(super) fn push_jobs(a: &mut Arguments, jobs: &[NewJob], plain: Option<&Header>) {
+    a.int(jobs.len() as u64);
     match plain {
-        true => a.push(first.queue.as_str()).push([first.priority.digit() as u8]),
-        false => a.push("").push(""),
+        Some(first) => a.push(first.queue.as_str()).push([first.priority.digit() as u8]),
+        None => a.push("").push(""),
     };
     let mut apart = Vec::new();
+    let bodies_apart = a.len();
     a.push("0");
     for job in jobs {
         let body = a.push(job.id.encode()).write(|value| write_job(value, job));
@@ -136,7 +148,7 @@ fn arguments(process: &ProcessId, lane: Lane, refresh: bool, jobs: &[NewJob]) ->
     }
     for job in jobs {
         a.write(|entry| {
-            if !plain {
+            if plain.is_none() {
                 entry.push(job.header.priority.digit() as u8);
                 entry.extend_from_slice(job.header.queue.as_str().as_bytes());
                 entry.push(b'|');
@@ -148,18 +160,17 @@ fn arguments(process: &ProcessId, lane: Lane, refresh: bool, jobs: &[NewJob]) ->
             }
         });
     }
-    if !plain {
+    if plain.is_none() {
         for job in jobs {
             a.push(extra(job));
         }
     }
     if !apart.is_empty() {
-        a.replace(BODIES_APART, apart.len().to_string().as_bytes());
+        a.replace(bodies_apart, apart.len().to_string().as_bytes());
     }
     for (id, body) in &apart {
         a.push(id.encode()).push(body);
     }
-    a
 }
 
 fn extra(job: &NewJob) -> String {

@@ -69,12 +69,13 @@ impl RedisStore {
 
     async fn heartbeat_script(&self, a: Arguments) -> Result<Beat, Error> {
         let value = self.patiently(Name::Heartbeat, &a, "heartbeat").await?;
-        let (workers, there): (usize, u8) = redis::from_redis_value(value).map_err(|e| Error::Internal {
+        let (workers, there, schedules): (usize, u8, u64) = redis::from_redis_value(value).map_err(|e| Error::Internal {
             what: format!("heartbeat: {e}"),
         })?;
         Ok(Beat {
             workers,
             registered: there == 1,
+            schedules,
         })
     }
 

@@ -28,6 +28,8 @@ pub(super) enum Name {
     Locks,
     Queues,
     Workers,
+    Schedules,
+    Step,
     Advance,
 }
 
@@ -36,7 +38,7 @@ macro_rules! lua {
 }
 
 impl Name {
-    const ALL: [Name; 26] = [
+    const ALL: [Name; 28] = [
         Name::Turn,
         Name::Enqueue,
         Name::Renew,
@@ -62,10 +64,12 @@ impl Name {
         Name::Locks,
         Name::Queues,
         Name::Workers,
+        Name::Schedules,
+        Name::Step,
         Name::Advance,
     ];
 
-    /// The file that holds the script itself.
+    /// The file that names the script.
     fn file(self) -> &'static str {
         match self {
             Name::Turn => "turn",
@@ -93,6 +97,8 @@ impl Name {
             Name::Locks => "locks",
             Name::Queues => "queues",
             Name::Workers => "workers",
+            Name::Schedules => "schedules",
+            Name::Step => "step",
             Name::Advance => "advance",
         }
     }
@@ -129,6 +135,8 @@ impl Name {
             Name::Locks => lua!["formats" "lock_row" "locks"],
             Name::Queues => lua!["formats" "queues"],
             Name::Workers => lua!["workers"],
+            Name::Schedules => lua!["job_lives" "schedules"],
+            Name::Step => lua!["formats" "job_lives" "step" "enqueue"],
             Name::Advance => lua!["advance"],
         }
     }
@@ -188,7 +196,7 @@ pub(super) struct Setup {
 }
 
 /// Names of keys that fragments write as constants.
-const KEYS: [(&str, &str); 18] = [
+const KEYS: [(&str, &str); 19] = [
     ("JOBS", "jobs"),
     ("BODIES", "bodies"),
     ("OWN", "owners"),
@@ -207,6 +215,7 @@ const KEYS: [(&str, &str); 18] = [
     ("PAUSED", "paused"),
     ("WAITING", "waiting"),
     ("BROKEN", "broken"),
+    ("SCHEDULES", "schedules"),
 ];
 
 /// Length of a written job id, the constant `L` of the fragments.

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use chrono::{DateTime, NaiveDateTime};
 
 use crate::limits::{BODY_INLINE_MAX_BYTES, LOCK_KEYS_MAX};
-use crate::names::{LockKey, QueueName, TaskName, UniqueKey};
-use crate::store::new_job::{Body, Header, NewJob, OnBusy, Priority};
+use crate::names::{LockKey, QueueName, ScheduleName, TaskName, UniqueKey};
+use crate::store::new_job::{Body, Header, NewJob, OnBusy, Priority, TickOf};
 use crate::store::settle::Death;
 use crate::store::turn::{Envelope, Undecodable};
 
@@ -88,14 +89,18 @@ fn write_body(out: &mut Vec<u8>, body: &Body) {
         out.extend_from_slice(b"|timeout=");
         write_number(out, millis(timeout));
     }
+    if let Some(tick) = &body.tick {
+        let nominal = tick.nominal.format(NOMINAL);
+        out.extend_from_slice(format!("|tick={};{};{nominal};{}", tick.at.timestamp(), tick.missed, tick.schedule).as_bytes());
+    }
     out.push(b'\n');
     out.extend_from_slice(&body.args);
 }
 
 /// Writes a job: the value of `jobs` to `value`; answers its body when that stands apart.
 pub(super) fn write_job(value: &mut Vec<u8>, job: &NewJob) -> Option<Vec<u8>> {
-    // how long the body is: the task line's options are at most 60 bytes
-    let about = job.body.args.len() + job.body.task.as_str().len() + 60;
+    // how long the body is: the task line's options are at most 60 bytes, a tick 140
+    let about = job.body.args.len() + job.body.task.as_str().len() + if job.body.tick.is_some() { 200 } else { 60 };
     if about <= BODY_INLINE_MAX_BYTES {
         write_header(value, &job.header, false);
         write_body(value, &job.body);
@@ -218,11 +223,12 @@ impl Reader {
         let mut fields = line.split('|');
         let name = fields.next().unwrap_or_default();
         let task = self.task(name).ok_or_else(|| undecodable(format!("task name {name:?}")))?;
-        let (mut retries, mut timeout) = (None, None);
+        let (mut retries, mut timeout, mut tick) = (None, None, None);
         for field in fields {
             match field.split_once('=') {
                 Some(("retries", n)) => retries = Some(n.parse().map_err(|_| undecodable(format!("retries {n:?}")))?),
                 Some(("timeout", ms)) => timeout = optional_ms(ms)?,
+                Some(("tick", of)) => tick = Some(tick_of(of).ok_or_else(|| undecodable(format!("tick {of:?}")))?),
                 _ => return Err(undecodable(format!("{field:?} in the task line"))),
             }
         }
@@ -230,6 +236,7 @@ impl Reader {
             task,
             retries,
             timeout,
+            tick,
             args: Bytes::copy_from_slice(&body[end + 1..]),
         })
     }
@@ -243,6 +250,21 @@ impl Reader {
         };
         Ok((Envelope { header: read.header, body }, read.expires_at_ms))
     }
+}
+
+/// How a wall-clock time is written.
+const NOMINAL: &str = "%Y-%m-%dT%H:%M:%S";
+
+/// `seconds since 1970;missed;wall-clock time;schedule`.
+fn tick_of(text: &str) -> Option<TickOf> {
+    let mut parts = text.split(';');
+    let (at, missed, nominal, schedule) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+    Some(TickOf {
+        schedule: ScheduleName::new(schedule).ok()?,
+        at: DateTime::from_timestamp(at.parse().ok()?, 0)?,
+        nominal: NaiveDateTime::parse_from_str(nominal, NOMINAL).ok()?,
+        missed: missed.parse().ok()?,
+    })
 }
 
 fn optional_ms(text: &str) -> Result<Option<Duration>, Undecodable> {
@@ -300,6 +322,7 @@ mod tests {
                 task: TaskName::new("decrement").expect("name"),
                 retries: Some(2),
                 timeout: Some(Duration::from_secs(30)),
+                tick: None,
                 args: Bytes::from(vec![b'x'; args]),
             },
             due: Due::Now,

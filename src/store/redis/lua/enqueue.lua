@@ -61,6 +61,7 @@ for list,l in pairs(lists) do
 end
 local answer=table.concat(said)
 if answer==string.rep('N',c) then answer='n' end
+if A[2]=='' then return int(ms)..answer end              -- a step of a schedule: it has no lane
 call('HSET',LANES,A[2],A[3]..'|'..answer)
 if A[6]=='1' or not row then call('PEXPIRE',LANES,'600000') end
 return answer

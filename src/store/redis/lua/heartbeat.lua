@@ -1,8 +1,8 @@
 -- Purpose: a worker lives; rows and lanes of workers silent for 10 minutes go.
 -- KEYS: 1 prefix
 -- ARGV: 1 worker 2 its card as JSON 3 remove it (1) or not (0); then the names of its tasks
--- Returns: {workers that spoke within a minute, whether what a registration writes is there (1) or was lost (0)}
--- Cost: 7 commands, 9 at times
+-- Returns: {workers that spoke within a minute, whether what a registration writes is there (1) or was lost (0), version of the schedules}
+-- Cost: 8 commands, 10 at times
 -- Called by: RedisStore::heartbeat, RedisStore::deregister
 local ms=now()
 local W,CARDS=P..'workers',P..'worker_cards'
@@ -30,4 +30,4 @@ if #A>3 then
     if lines[i]==false then there=0 end
   end
 end
-return {call('ZCOUNT',W,int(ms-60000),'+inf'),there}
+return {call('ZCOUNT',W,int(ms-60000),'+inf'),there,tonumber(call('HGET',STATE,'schedules') or '0')}

@@ -19,6 +19,7 @@
 
 mod document;
 mod problem;
+mod schedules;
 mod section;
 mod tasks;
 mod values;
@@ -32,6 +33,7 @@ use crate::limits::{
     CONCURRENCY, CONCURRENCY_MAX, LEASE, LEASE_MAX, LEASE_MIN, MISMATCH_WINDOW, NAMESPACE, QUEUE, QUEUES_MAX, SHUTDOWN_GRACE, WINDOW_MAX,
 };
 use crate::names::{Namespace, QueueName};
+use crate::schedule::Schedule;
 use document::Document;
 use section::Section;
 
@@ -53,6 +55,8 @@ pub struct Config {
     pub log: LogConfig,
     /// Tasks by name: commands to run, or other limits for tasks that are compiled in.
     pub tasks: BTreeMap<String, TaskConfig>,
+    /// `[[schedules]]`: jobs that come due by themselves.
+    pub schedules: Vec<Schedule>,
     settings: Vec<Setting>,
 }
 
@@ -148,6 +152,7 @@ impl Config {
         let config = Self {
             store,
             tasks: tasks::read(&mut root, worker.lease),
+            schedules: schedules::read(&mut root),
             worker,
             log,
             settings: Vec::new(),

@@ -18,7 +18,7 @@ pub use crate::job::{Field, Job, JobSpec, Kind};
 pub use crate::retry::Backoff;
 use crate::schedule::Cron;
 pub use crate::store::new_job::{OnBusy, Priority};
-pub use crate::task::{Task, TaskError, TaskResult, TaskSpec};
+pub use crate::task::{Task, TaskError, TaskResult, TaskSchedule, TaskSpec};
 
 /// An argument that can stand in a lock or unique template.
 #[diagnostic::on_unimplemented(

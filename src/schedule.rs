@@ -23,6 +23,7 @@ mod gaps;
 mod passes;
 mod row;
 mod tick;
+mod timing;
 mod zone;
 
 pub use cron::{Cron, Ticks};
@@ -33,4 +34,5 @@ pub use linchpin_cron::{CronError, Expression, Field, Kind, Warning};
 pub(crate) use row::{Change, Due, Plan, Row};
 pub use row::{Counts, Fate, Outcome};
 pub use tick::{End, Pass, Tick};
+pub(crate) use timing::Timing;
 pub use zone::Zone;

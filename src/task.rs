@@ -38,6 +38,8 @@ pub struct TaskSpec {
     pub backoff: Backoff,
     /// How long an attempt may take. Default 30 min.
     pub timeout: Duration,
+    /// Its own schedule, under the task's name. Default none.
+    pub schedule: Option<TaskSchedule>,
     /// Whether the handler is a sync function on the blocking pool: dropping its future does not stop it, so that an
     /// attempt ends only when [`Task::run`] returns. Default no.
     pub blocking: bool,
@@ -50,8 +52,23 @@ impl TaskSpec {
         retries: RETRIES,
         backoff: Backoff::DEFAULT,
         timeout: TIMEOUT,
+        schedule: None,
         blocking: false,
     };
+}
+
+/// When a task that is its own schedule ticks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaskSchedule {
+    /// By a crontab line.
+    Cron {
+        /// The line.
+        line: &'static str,
+        /// The zone whose clock it reads.
+        tz: &'static str,
+    },
+    /// By a period.
+    Every(&'static str),
 }
 
 /// What a handler returns.

@@ -68,9 +68,10 @@ fn defaults_are_those_of_the_code() {
 #[test]
 fn the_documented_defaults_are_those_of_the_code() {
     let documented = include_str!("../docs/configuration.md");
-    let config = parse("[tasks.x]\nexec = [\"echo\"]\n").unwrap();
+    let config = parse("[tasks.x]\nexec = [\"echo\"]\n[[schedules]]\nname = \"n\"\ntask = \"x\"\nevery = \"1h\"\n").unwrap();
     for setting in config.settings().iter().filter(|setting| setting.origin == Origin::Default) {
-        let key = setting.key.strip_prefix("tasks.x.").unwrap_or(&setting.key);
+        let key = setting.key.strip_prefix("tasks.x.").or(setting.key.strip_prefix("schedules.n."));
+        let key = key.unwrap_or(&setting.key);
         let row = format!("| `{key}` | `{}` |", setting.value);
         assert!(documented.contains(&row), "docs/configuration.md lacks: {row}");
     }
@@ -213,11 +214,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "2: worker.concurrency",
         "\"many\" is not allowed",
     ),
-    (
-        "[worker]\nconcurrency = 1.5\n",
-        "2: worker.concurrency",
-        "a fraction is not allowed",
-    ),
+    ("[worker]\nconcurrency = 1.5\n", "2: worker.concurrency", "1.5 is not allowed"),
     (
         "[worker]\nlease = 15\n",
         "2: worker.lease",
@@ -280,6 +277,58 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "[tasks.x]\nexec = [\"a\"]\nkill_grace = \"10s\"\n",
         "3: tasks.x.kill_grace",
         "from 0s to 7s 500ms",
+    ),
+    ("schedules = 5\n", "1: schedules", "`[[schedules]]`"),
+    (
+        "[[schedules]]\ntask = \"t\"\nevery = \"1h\"\n",
+        "1: schedules.1.name",
+        "it is missing",
+    ),
+    (
+        "[[schedules]]\nname = \"n\"\nevery = \"1h\"\n",
+        "1: schedules.n.task",
+        "it is missing",
+    ),
+    ("[[schedules]]\nname = \"n\"\ntask = \"t\"\n", "1: schedules.n", "it never ticks"),
+    (
+        "[[schedules]]\nname = \"n\"\ntask = \"t\"\ncron = \"0 25 * * *\"\n",
+        "4: schedules.n.cron",
+        "hour",
+    ),
+    (
+        "[[schedules]]\nname = \"n\"\ntask = \"t\"\ncron = \"@daily\"\ntz = \"Europe/Berln\"\n",
+        "5: schedules.n.tz",
+        "Europe/Berlin",
+    ),
+    (
+        "[[schedules]]\nname = \"n\"\ntask = \"t\"\ncron = \"@daily\"\nevery = \"1h\"\n",
+        "5: schedules.n.every",
+        "keep one of the two",
+    ),
+    (
+        "[[schedules]]\nname = \"n\"\ntask = \"t\"\nevery = \"1h\"\noverlap = \"queue_all\"\n",
+        "5: schedules.n.overlap",
+        "queue_all 10",
+    ),
+    (
+        "[[schedules]]\nname = \"n\"\ntask = \"t\"\nevery = \"1h\"\nmissed = \"fire_all 1000\"\n",
+        "5: schedules.n.missed",
+        "1 to 100",
+    ),
+    (
+        "[[schedules]]\nname = \"n\"\ntask = \"t\"\nevery = \"1h\"\nargs = [1]\n",
+        "5: schedules.n.args",
+        "it takes a table",
+    ),
+    (
+        "[[schedules]]\nname = \"n\"\ntask = \"t\"\nevery = \"1h\"\nevry = \"2h\"\n",
+        "5: schedules.n.evry",
+        "the nearest is `every`",
+    ),
+    (
+        "[[schedules]]\nname = \"n\"\ntask = \"t\"\nevery = \"1h\"\n[[schedules]]\nname = \"n\"\ntask = \"t\"\nevery = \"1h\"\n",
+        "5: schedules.n",
+        "stands above",
     ),
     ("[tasks.-x]\nretries = 1\n", "1: tasks.-x", "no `-` first"),
     (

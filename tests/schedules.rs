@@ -46,6 +46,19 @@ fn job() -> report {
     report { shop: "north".into() }
 }
 
+#[task(every = "1s")]
+async fn pulse(attempt: Attempt, seen: Data<Arc<Seen>>) -> TaskResult {
+    let tick = attempt.tick().cloned().expect("a tick");
+    let mut ticks = seen.0.lock().expect("no panic");
+    ticks.entry(tick.at.timestamp()).or_default().push(tick);
+    Ok(())
+}
+
+#[task(cron = "30 2 * * mon-fri", tz = "Europe/Berln")]
+async fn nightly() -> TaskResult {
+    Ok(())
+}
+
 struct Crew {
     stop: Vec<oneshot::Sender<()>>,
     running: Vec<JoinHandle<Result<linchpin::worker::Summary, Error>>>,
@@ -264,7 +277,28 @@ async fn an_older_generation_does_not_write_its_definition_back(clients: [Client
     old.stop().await;
 }
 
+async fn a_task_is_its_own_schedule(clients: [Client; 2]) {
+    let seen = Arc::new(Seen::default());
+    let worker = Worker::builder(&clients[0])
+        .task::<pulse>()
+        .data(seen.clone())
+        .build()
+        .expect("a worker");
+    let (stop, stopped) = oneshot::channel::<()>();
+    let running = tokio::spawn(worker.run(async { drop(stopped.await) }));
+    until("two ticks", async || seen.ticks().len() >= 2).await;
+    drop(stop);
+    within("the worker", running).await.expect("no panic").expect("no error");
+    let error = Worker::builder(&clients[0])
+        .task::<nightly>()
+        .build()
+        .expect_err("no such zone")
+        .to_string();
+    assert!(error.contains("Europe/Berlin") && error.contains("(schedule `nightly`)"), "{error}");
+}
+
 on_every_engine! {
+    a_task_is_its_own_schedule,
     each_tick_fires_once_whichever_worker_fires_it,
     a_schedule_of_run_time_is_fired_by_workers_that_never_heard_of_it,
     a_paused_schedule_records_its_ticks_and_goes_on_when_resumed,

@@ -99,6 +99,7 @@ fn every_option_reaches_its_spec() {
         },
         timeout: Duration::from_millis(500),
         blocking: false,
+        schedule: None,
     };
     assert_eq!(*<decrement as Task>::SPEC, task);
 }

@@ -62,6 +62,9 @@ use proc_macro::TokenStream;
 /// | `unique = "order:{order}"` | the job's own identity: a second job under a held key is not added | none |
 /// | `unique_for = "24h"` | the key is held for this long whatever happens to the job | for the job's life |
 /// | `expires_in = "1h"` | a job not started after this long is buried | never |
+/// | `cron = "0 3 * * *"` | its own schedule, under the task's name: one job a tick in the whole namespace, while workers that have it run; a task without arguments | none |
+/// | `tz = "Europe/Berlin"` | the zone of the crontab line, checked when the worker is built | `UTC` |
+/// | `every = "15m"` | in place of `cron`: a period counted from 1970 | none |
 ///
 /// A duration is a whole number and a unit: `500ms`, `30s`, `5m`, `2h`, `7d`.
 ///

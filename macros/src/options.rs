@@ -30,7 +30,7 @@ const JOB_SIDE: [&str; 11] = [
     "expires_in",
 ];
 /// Options of the handler: what a worker needs.
-const HANDLER_SIDE: [&str; 4] = ["also", "retries", "backoff", "timeout"];
+const HANDLER_SIDE: [&str; 7] = ["also", "retries", "backoff", "timeout", "cron", "tz", "every"];
 /// Options that bind a handler to its job.
 const BINDING: [&str; 2] = ["job", "for"];
 
@@ -63,6 +63,9 @@ pub(crate) struct Options {
     pub(crate) unique: Option<LitStr>,
     pub(crate) unique_for: Option<Duration>,
     pub(crate) expires_in: Option<Duration>,
+    pub(crate) cron: Option<LitStr>,
+    pub(crate) tz: Option<LitStr>,
+    pub(crate) every: Option<LitStr>,
     given: HashMap<String, Ident>,
 }
 
@@ -171,6 +174,13 @@ impl Options {
             );
         } else if has("wait_timeout") && self.on_busy.is_some_and(|on_busy| on_busy != OnBusy::Wait) {
             refuse("wait_timeout", "`wait_timeout` needs `on_busy = wait`: the others never wait");
+        }
+        if has("every") && has("cron") {
+            refuse("every", "`every` and `cron` both say when it ticks: give one of them");
+        } else if has("tz") && has("every") {
+            refuse("tz", "`every` counts from 1970 in UTC: use `cron` for the time of a place");
+        } else if has("tz") && !has("cron") {
+            refuse("tz", "`tz` is the zone of a crontab line: add `cron = \"..\"`");
         }
         if has("unique_for") && !has("unique") {
             refuse(

@@ -38,6 +38,12 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
 fn write_job(function: &Function, handler: &Handler, options: &Options, errors: &mut Errors) -> TokenStream {
     let name = &function.sig.ident;
     let ty = options.job.as_ref().unwrap_or(name);
+    if let (Some(argument), true) = (handler.arguments().next(), options.cron.is_some() || options.every.is_some()) {
+        errors.on(
+            &argument.name,
+            "the ticks of a task's own schedule have no arguments: bring one with arguments by `Worker::builder(..).schedule(..)` or in the configuration",
+        );
+    }
     let described = |argument: &Argument| Field::of(&argument.name, &argument.ty, &argument.attrs);
     let fields = handler.arguments().map(described).collect();
     let job = Job::check(options, fields, plain(name), name, errors);
@@ -153,6 +159,13 @@ fn write_spec(handler: &Handler, options: &Options) -> TokenStream {
     }
     if let Some(timeout) = options.timeout.map(duration::expand) {
         settings.push(quote!(timeout: #timeout));
+    }
+    if let Some(line) = &options.cron {
+        let tz = options.tz.as_ref().map_or_else(|| quote!("UTC"), |tz| quote!(#tz));
+        settings.push(quote!(schedule: ::linchpin::__private::Some(::linchpin::__private::TaskSchedule::Cron { line: #line, tz: #tz })));
+    }
+    if let (Some(period), None) = (&options.every, &options.cron) {
+        settings.push(quote!(schedule: ::linchpin::__private::Some(::linchpin::__private::TaskSchedule::Every(#period))));
     }
     if !handler.is_async {
         settings.push(quote!(blocking: true));

@@ -13,6 +13,7 @@ use super::section::Origin;
 pub(super) enum Value {
     Text(String),
     Number(i64),
+    Fraction(f64),
     Switch(bool),
     List(Vec<Spot>),
     Table(Table),
@@ -139,7 +140,10 @@ fn read_value(value: &DeValue<'_>, lines: &Lines) -> Value {
                 .collect(),
         ),
         DeValue::Table(table) => Value::Table(read_table(table, lines)),
-        DeValue::Float(_) => Value::Other("a fraction"),
+        DeValue::Float(number) => match number.as_str().replace('_', "").parse::<f64>() {
+            Ok(number) if number.is_finite() => Value::Fraction(number),
+            _ => Value::Other("a number without end"),
+        },
         DeValue::Datetime(_) => Value::Other("a date"),
     }
 }

@@ -89,6 +89,42 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// The tables of a list, each called by its `named` in messages where it has one.
+    pub(super) fn each_of(&mut self, name: &'static str, named: &str, mut read: impl FnMut(Section<'_>)) {
+        self.known.push(name);
+        let Some(spot) = self.table.remove(name) else { return };
+        let Value::List(items) = spot.value else {
+            let text = format!("{} stands there: it is a list of tables, `[[{name}]]`", kind(&spot.value));
+            return self.say(&spot.origin, name.to_owned(), text);
+        };
+        let mut outer = self.inner(name, None, true);
+        for (i, spot) in items.into_iter().enumerate() {
+            let called = match &spot.value {
+                Value::Table(table) => table.get(named).and_then(|spot| values::text(&spot.value)).map(str::to_owned),
+                _ => None,
+            };
+            read(outer.inner(&called.unwrap_or_else(|| (i + 1).to_string()), Some(spot), false));
+        }
+    }
+
+    /// A key that must be there and is not.
+    pub(super) fn missing(&mut self, key: &'static str, wanted: &str) {
+        self.known.push(key);
+        self.refuse::<()>(key, format!("it is missing: it takes {wanted}"));
+    }
+
+    /// A table of whatever JSON has; empty when it is not there.
+    pub(super) fn json(&mut self, key: &'static str) -> serde_json::Map<String, serde_json::Value> {
+        let wanted = "a table such as { shop = \"north\" }, of text, numbers, true, false, lists and tables";
+        let taken = self.take(key, wanted, |spot| match values::json(&spot.value)? {
+            serde_json::Value::Object(map) => Some(map),
+            _ => None,
+        });
+        let Some((map, origin)) = taken else { return Default::default() };
+        self.note(key, serde_json::Value::Object(map.clone()).to_string(), origin);
+        map
+    }
+
     fn inner(&mut self, name: &str, spot: Option<Spot>, open: bool) -> Section<'_> {
         let path = self.key(name);
         let origin = spot.as_ref().map_or(Origin::Default, |spot| spot.origin.clone());

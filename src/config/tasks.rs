@@ -13,8 +13,8 @@ use crate::retry::Backoff;
 use crate::store::new_job::{OnBusy, Priority};
 use crate::template::Template;
 
-const TICK: Duration = Duration::from_millis(1);
-const RETRIES_MAX: u64 = 1_000_000;
+pub(super) const TICK: Duration = Duration::from_millis(1);
+pub(super) const RETRIES_MAX: u64 = 1_000_000;
 const CRASH_LIMIT_MAX: u64 = 1000;
 const KILL_GRACE: Duration = Duration::from_secs(5);
 
@@ -296,7 +296,7 @@ fn on_busy(section: &mut Section<'_>) -> OnBusy {
     }
 }
 
-fn priority(section: &mut Section<'_>) -> Priority {
+pub(super) fn priority(section: &mut Section<'_>) -> Priority {
     match section.choice_or("priority", &["normal", "high", "low"]) {
         "high" => Priority::High,
         "low" => Priority::Low,

@@ -13,6 +13,7 @@ pub(super) fn kind(value: &Value) -> String {
         Value::Switch(switch) => switch.to_string(),
         Value::List(_) => "a list".into(),
         Value::Table(_) => "a table".into(),
+        Value::Fraction(number) => number.to_string(),
         Value::Other(what) => (*what).into(),
     }
 }
@@ -59,6 +60,23 @@ pub(super) fn list(spot: &Spot) -> Option<Vec<Spot>> {
         ),
         _ => None,
     }
+}
+
+/// As JSON; `None` where it holds what JSON has not. In the environment it is JSON already.
+pub(super) fn json(value: &Value) -> Option<serde_json::Value> {
+    Some(match value {
+        Value::Text(text) => text.as_str().into(),
+        Value::Number(number) => (*number).into(),
+        Value::Fraction(number) => serde_json::Number::from_f64(*number)?.into(),
+        Value::Switch(switch) => (*switch).into(),
+        Value::List(items) => items.iter().map(|item| json(&item.value)).collect::<Option<Vec<_>>>()?.into(),
+        Value::Table(table) => {
+            let entries = table.iter().map(|(key, spot)| Some((key.clone(), json(&spot.value)?)));
+            serde_json::Value::Object(entries.collect::<Option<_>>()?)
+        }
+        Value::Raw(text) => serde_json::from_str(text).ok()?,
+        Value::Other(_) => return None,
+    })
 }
 
 /// A duration as people write it.

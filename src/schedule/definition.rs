@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::{Cron, End, Every, Tick, Zone};
+use super::{Cron, Every, Timing, Zone};
 use crate::error::{Error, Invalid};
 use crate::job::Job;
 use crate::limits::{CATCHUP_WINDOW, DELAY_MAX, SCHEDULE_ARGS_MAX_BYTES, TICKS_KEPT_MAX};
@@ -365,35 +364,4 @@ fn part_of(span: u64, of: &[&[u8]]) -> u64 {
     let mut number = [0; 8];
     number.copy_from_slice(&digest[..8]);
     u64::from_le_bytes(number) % (span + 1)
-}
-
-/// How a schedule ticks.
-#[derive(Debug, Clone)]
-pub(crate) enum Timing {
-    Cron(Cron, Zone),
-    Every(Every),
-}
-
-impl Timing {
-    pub(crate) fn next_after(&self, after: DateTime<Utc>) -> Result<Tick, End> {
-        match self {
-            Timing::Cron(cron, zone) => cron.next_after(after, *zone),
-            Timing::Every(every) => every.next_after(after),
-        }
-    }
-
-    /// The first tick strictly after a second.
-    pub(crate) fn after(&self, second: i64) -> Option<i64> {
-        let after = DateTime::from_timestamp(second, 0)?;
-        self.next_after(after).ok().map(|tick| tick.at.timestamp())
-    }
-
-    /// The wall-clock time that a tick is of.
-    pub(crate) fn nominal(&self, tick: i64) -> Option<chrono::NaiveDateTime> {
-        let before = DateTime::from_timestamp(tick.checked_sub(1)?, 0)?;
-        self.next_after(before)
-            .ok()
-            .filter(|found| found.at.timestamp() == tick)
-            .map(|found| found.nominal)
-    }
 }

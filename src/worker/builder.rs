@@ -18,7 +18,7 @@ use crate::registry::{Registration, Registry};
 use crate::schedule::Schedule;
 use crate::store::Store;
 use crate::store::view::WorkerCard;
-use crate::task::{Task, TaskSpec};
+use crate::task::{Task, TaskSchedule, TaskSpec};
 use crate::task_list::TaskList;
 use crate::worker::ticker::{Brought, Timetable};
 use crate::worker::{Plan, Vitals, Worker};
@@ -232,7 +232,8 @@ impl WorkerBuilder {
     fn checked_schedules(&mut self) -> Vec<Brought> {
         let tasks = self.manifests();
         let mut brought: Vec<Brought> = Vec::new();
-        for schedule in std::mem::take(&mut self.schedules) {
+        let own = self.registry.tasks().iter().filter_map(own_schedule);
+        for schedule in own.chain(std::mem::take(&mut self.schedules)) {
             let (given, typed, generation) = (schedule.name().to_owned(), schedule.is_typed(), schedule.generation);
             let checked = schedule.check().and_then(|(name, definition)| {
                 if !typed || tasks.get(&definition.task).is_some() {
@@ -323,6 +324,16 @@ impl WorkerBuilder {
             }
         }
     }
+}
+
+/// The schedule that a task has of itself: under its name, without arguments.
+fn own_schedule(task: &Registration) -> Option<Schedule> {
+    let name = task.job.name;
+    let schedule = match task.task.schedule? {
+        TaskSchedule::Cron { line, tz } => Schedule::cron(name, line).tz(tz),
+        TaskSchedule::Every(period) => Schedule::every(name, period),
+    };
+    Some(schedule.task(name, serde_json::Map::new()))
 }
 
 fn entries(error: Error) -> Vec<Invalid> {

@@ -8,6 +8,7 @@ mod explain;
 mod job;
 mod jobs;
 mod queues;
+mod schedules;
 mod tasks;
 mod work;
 mod workers;
@@ -38,7 +39,9 @@ pub enum Command {
     Workers(workers::Options),
     /// Shows the attempts log: every attempt, its lock and how it ended.
     Attempts(attempts::Options),
-    /// Explains schedules; needs no store.
+    /// Lists and shows schedules; runs, pauses, resumes, backfills and deletes them.
+    Schedules(schedules::Options),
+    /// Explains crontab lines; needs no store.
     Cron(cron::Options),
     /// Checks a configuration, or shows what is in force.
     Config(config::Options),
@@ -65,6 +68,7 @@ impl Command {
             Self::Tasks(options) => tasks::run(options).await,
             Self::Workers(options) => workers::run(options).await,
             Self::Attempts(options) => attempts::run(options).await,
+            Self::Schedules(options) => schedules::run(options).await,
             Self::Cron(options) => cron::run(options),
             Self::Bench(options) => bench::run(options).await.map(|()| Answer::Yes),
             Self::BenchProducer => bench::produce().await.map(|()| Answer::Yes),

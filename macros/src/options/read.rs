@@ -34,6 +34,9 @@ impl Options {
             "crash_limit" => self.crash_limit = Some(number(entry, 1)?),
             "unique" => self.unique = Some(value(entry, "a template, for example `unique = \"order:{order}\"`")?),
             "unique_for" => self.unique_for = Some(time(entry)?),
+            "cron" => self.cron = Some(cron(entry)?),
+            "tz" => self.tz = Some(value(entry, "the IANA name of a zone, for example `tz = \"Europe/Berlin\"`")?),
+            "every" => self.every = Some(period(entry)?),
             "expires_in" => self.expires_in = Some(time(entry)?),
             _ => unreachable!("`belongs` let only known options through"),
         }
@@ -135,6 +138,25 @@ fn locks(entry: &Entry, errors: &mut Errors) -> Result<Vec<LitStr>> {
     match locks.get(LOCK_KEYS_MAX) {
         Some(more) => Err(Error::new_spanned(more, format!("a job has at most {LOCK_KEYS_MAX} locks"))),
         None => Ok(locks),
+    }
+}
+
+fn cron(entry: &Entry) -> Result<LitStr> {
+    let line: LitStr = value(entry, "a crontab line, for example `cron = \"0 3 * * *\"`")?;
+    match linchpin_cron::Expression::parse(&line.value()) {
+        Ok(_) => Ok(line),
+        Err(error) => Err(Error::new_spanned(line, error)),
+    }
+}
+
+fn period(entry: &Entry) -> Result<LitStr> {
+    let period: LitStr = value(entry, "a period, for example `every = \"15m\"`")?;
+    match time_of(&period)?.subsec_nanos() {
+        0 => Ok(period),
+        _ => Err(Error::new_spanned(
+            period,
+            "a period is a whole number of seconds: from `1s` to `3660d`",
+        )),
     }
 }
 

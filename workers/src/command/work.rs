@@ -102,6 +102,9 @@ fn builder(client: &Client, config: &Config, tasks: TaskList, queues: &[String])
     for (name, value) in &settings.labels {
         worker = worker.label(name, value);
     }
+    for schedule in &config.schedules {
+        worker = worker.schedule(schedule.clone());
+    }
     for (name, task) in &config.tasks {
         worker = match task {
             TaskConfig::Command(command) => worker.defined(exec::registration(name, (**command).clone())),

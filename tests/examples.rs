@@ -72,6 +72,15 @@ fn every_pitfall_of_locks_fails_and_linchpin_does_not() {
 }
 
 #[test]
+fn each_night_is_one_job_while_replicas_are_killed() {
+    let server = RedisServer::start();
+    let output = example("nightly", &["--store", &server.url(), "--seconds", "6"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.contains("each was one job"), "{text}");
+}
+
+#[test]
 fn hello_greets() {
     let output = example("hello", &[]);
     assert!(output.status.success());

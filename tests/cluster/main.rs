@@ -10,6 +10,7 @@ mod deploy;
 mod idle;
 mod locks;
 mod pauses;
+mod schedules;
 mod shutdown;
 #[path = "../support/mod.rs"]
 mod support;

@@ -7,6 +7,7 @@ mod enqueue;
 mod explain;
 mod job;
 mod jobs;
+mod locks;
 mod queues;
 mod schedules;
 mod tasks;
@@ -33,6 +34,8 @@ pub enum Command {
     Explain(explain::Options),
     /// Lists, pauses and resumes queues.
     Queues(queues::Options),
+    /// Lists and shows locks, their holders and who waits; takes one from its holder.
+    Locks(locks::Options),
     /// Lists the tasks that workers have registered.
     Tasks(tasks::Options),
     /// Lists the workers.
@@ -65,6 +68,7 @@ impl Command {
             Self::Jobs(options) => jobs::run(options).await,
             Self::Explain(options) => explain::run(options).await,
             Self::Queues(options) => queues::run(options).await,
+            Self::Locks(options) => locks::run(options).await,
             Self::Tasks(options) => tasks::run(options).await,
             Self::Workers(options) => workers::run(options).await,
             Self::Attempts(options) => attempts::run(options).await,

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use crate::error::Error;
 use crate::job::Job;
-use crate::lock::{Lock, Locks, Owner};
+use crate::lock::{Lock, LockAll, Locks, Owner};
 use crate::names::{JobId, ProcessId, QueueName, UniqueKey};
 use crate::store::Store;
 use crate::store::view::{CancelAnswer, DeleteAnswer, JobView, RetryAnswer};
@@ -235,6 +235,22 @@ impl Client {
     /// ```
     pub fn lock(&self, key: impl AsRef<str>) -> Lock {
         Lock::new(self.inner.locks.clone(), key.as_ref())
+    }
+
+    /// Names several locks, to be taken all or none by [`LockAll::acquire`] or [`LockAll::try_acquire`]: 1 to 8 different keys.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), linchpin::Error> {
+    /// # let client = linchpin::Client::connect("memory://").await?;
+    /// let both = client.lock_all(["account:1", "account:2"]).acquire().await?;
+    /// assert!(both.fence("account:1").is_some() && both.is_valid());
+    /// both.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn lock_all(&self, keys: impl IntoIterator<Item = impl Into<String>>) -> LockAll {
+        LockAll::new(self.inner.locks.clone(), keys.into_iter().map(Into::into).collect())
     }
 
     /// Makes an owner of locks: what it holds it may take again.

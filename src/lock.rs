@@ -12,6 +12,7 @@
 //! ```
 
 mod agenda;
+mod all;
 mod guard;
 mod hold;
 mod line;
@@ -22,6 +23,7 @@ mod request;
 mod watchdog;
 
 pub use crate::store::lease::ReleaseAnswer;
+pub use all::{Guards, LockAll};
 pub use guard::Guard;
 pub use hold::{Lease, Loss, Lost};
 pub use owner::Owner;

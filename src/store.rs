@@ -121,6 +121,9 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// Releases what `token` holds of `key`, and gives the lock to the next waiter. Idempotent.
     async fn release(&self, key: &LockKey, token: &OwnerToken) -> Result<ReleaseAnswer, Error>;
 
+    /// Lets what `token` holds of `key` end by itself after `time`, from now, for a lock that is kept for a shortest time. Idempotent.
+    async fn keep(&self, key: &LockKey, token: &OwnerToken, time: Duration) -> Result<ReleaseAnswer, Error>;
+
     /// Takes a lock under `token` for `ttl`, confirms an offer of it, or parks the acquisition in one line with the jobs that wait;
     /// also hands the lock over if it is free. Idempotent by token. `asked` says that it may be in line already.
     async fn acquire_or_park(&self, key: &LockKey, token: &OwnerToken, ttl: Duration, asked: bool) -> Result<ParkAnswer, Error>;

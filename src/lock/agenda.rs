@@ -16,6 +16,8 @@ pub(super) struct Release {
     pub(super) token: OwnerToken,
     /// When the hold has ended by itself.
     pub(super) until: LeaseInstant,
+    /// It is kept until then.
+    pub(super) kept: Option<LeaseInstant>,
 }
 
 /// Holds by the time at which the watchdog has to look at them, and releases.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use super::hold::{Hold, Lease};
 use super::owner::Entries;
@@ -67,7 +68,11 @@ impl Guard {
         if let Some(answer) = hold.released() {
             return Ok(answer);
         }
-        let answer = self.locks.store().release(&hold.key, &hold.token).await?;
+        let store = self.locks.store();
+        let answer = match hold.kept() {
+            Duration::ZERO => store.release(&hold.key, &hold.token).await?,
+            kept => store.keep(&hold.key, &hold.token, kept).await?,
+        };
         Ok(hold.note_released(answer))
     }
 
@@ -96,7 +101,11 @@ impl Drop for Guard {
     fn drop(&mut self) {
         let hold = &self.lease.0;
         if self.leave() && hold.released().is_none() {
-            self.locks.hand_over(&hold.key, &hold.token, hold.lease + grace(hold.lease));
+            let ttl = hold.lease + grace(hold.lease);
+            match hold.kept() {
+                Duration::ZERO => self.locks.hand_over(&hold.key, &hold.token, ttl),
+                kept => self.locks.keep(&hold.key, &hold.token, kept, ttl),
+            }
         }
     }
 }

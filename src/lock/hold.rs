@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 
 use crate::clock::LeaseInstant;
 use crate::error::Error;
-use crate::limits::margin;
+use crate::limits::{grace, margin};
 use crate::names::{Fence, LockKey, OwnerToken};
 use crate::store::lease::ReleaseAnswer;
 
@@ -27,11 +27,13 @@ pub enum Loss {
     Broken,
     /// No renewal was answered before its time was over, as far as this process can tell.
     Unanswered,
+    /// It was held for as long as [`Lock::max_hold`](super::Lock::max_hold) allows, and was not renewed beyond.
+    HeldTooLong,
 }
 
 impl Loss {
     fn from_code(code: u8) -> Option<Self> {
-        [Loss::Expired, Loss::Taken, Loss::Broken, Loss::Unanswered]
+        [Loss::Expired, Loss::Taken, Loss::Broken, Loss::Unanswered, Loss::HeldTooLong]
             .into_iter()
             .find(|loss| *loss as u8 + 1 == code)
     }
@@ -44,7 +46,27 @@ impl fmt::Display for Loss {
             Loss::Taken => "somebody else holds it",
             Loss::Broken => "an operator broke it",
             Loss::Unanswered => "no renewal was answered in time",
+            Loss::HeldTooLong => "it was held for as long as `max_hold` allows",
         })
+    }
+}
+
+/// For how long a lock is taken.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Span {
+    pub lease: Duration,
+    /// It is not renewed: it ends when its lease does.
+    pub fixed: bool,
+    /// It is not renewed beyond this.
+    pub most: Option<Duration>,
+    /// It is kept for this at least, also when it is released before.
+    pub least: Option<Duration>,
+}
+
+impl Span {
+    /// Its time to live in the store when it begins.
+    pub(super) fn ttl(&self) -> Duration {
+        self.most.map_or(self.lease, |most| most.min(self.lease)) + grace(self.lease)
     }
 }
 
@@ -56,6 +78,10 @@ pub(crate) struct Hold {
     pub(super) lease: Duration,
     /// It is not renewed: it ends when its lease does.
     pub(super) fixed: bool,
+    /// It is not renewed beyond this instant.
+    ends: Option<LeaseInstant>,
+    /// It is kept until this instant, also when it is released before.
+    kept: Option<LeaseInstant>,
     valid_until: AtomicU64,
     loss: AtomicU8,
     changed: Notify,
@@ -70,22 +96,20 @@ pub(crate) struct Hold {
 }
 
 impl Hold {
-    pub(super) fn new(
-        key: LockKey,
-        token: OwnerToken,
-        fence: Fence,
-        sent_at: LeaseInstant,
-        lease: Duration,
-        fixed: bool,
-        serial: u64,
-    ) -> Self {
+    pub(super) fn new(key: LockKey, token: OwnerToken, fence: Fence, sent_at: LeaseInstant, span: Span, serial: u64) -> Self {
+        let Span { lease, fixed, .. } = span;
+        let ends = span.most.map(|most| sent_at.plus(most));
+        let until = sent_at.plus(lease - margin(lease));
         Self {
             key,
             token,
             fence,
             lease,
             fixed,
-            valid_until: AtomicU64::new(sent_at.plus(lease - margin(lease)).as_nanos()),
+            ends,
+            // from its answer on: the store gave it before
+            kept: span.least.map(|least| LeaseInstant::now().plus(least)),
+            valid_until: AtomicU64::new(ends.map_or(until, |ends| ends.min(until)).as_nanos()),
             loss: AtomicU8::new(0),
             changed: Notify::new(),
             ended: AtomicBool::new(false),
@@ -103,7 +127,24 @@ impl Hold {
     /// A renewal sent then was acknowledged.
     pub(super) fn renewed(&self, sent_at: LeaseInstant) {
         let until = sent_at.plus(self.lease - margin(self.lease));
+        let until = self.ends.map_or(until, |ends| ends.min(until));
         self.valid_until.fetch_max(until.as_nanos(), Ordering::AcqRel);
+    }
+
+    /// Its time to live in the store from now on.
+    pub(super) fn ttl(&self) -> Duration {
+        let left = self.ends.map_or(self.lease, |ends| ends.remaining().min(self.lease));
+        left + grace(self.lease)
+    }
+
+    /// Whether it was held for as long as it may be.
+    pub(super) fn is_over(&self) -> bool {
+        self.ends.is_some_and(LeaseInstant::passed)
+    }
+
+    /// For how long it is kept when it is released now.
+    pub(super) fn kept(&self) -> Duration {
+        self.kept.map_or(Duration::ZERO, LeaseInstant::remaining)
     }
 
     pub(super) fn loss(&self) -> Option<Loss> {

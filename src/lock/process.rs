@@ -78,6 +78,10 @@ impl Locks {
         &self.store
     }
 
+    pub(super) fn process(&self) -> &ProcessId {
+        &self.process
+    }
+
     pub(super) fn number(&self) -> u64 {
         self.last.fetch_add(1, Ordering::Relaxed) + 1
     }
@@ -108,6 +112,17 @@ impl Locks {
             key: key.clone(),
             token: token.clone(),
             until: LeaseInstant::now().plus(ttl),
+            kept: None,
+        });
+    }
+
+    /// Lets a dropped lock end by itself when its shortest time is over.
+    pub(super) fn keep(&self, key: &LockKey, token: &OwnerToken, kept: Duration, ttl: Duration) {
+        self.watchdog.release(Release {
+            key: key.clone(),
+            token: token.clone(),
+            until: LeaseInstant::now().plus(ttl),
+            kept: Some(LeaseInstant::now().plus(kept)),
         });
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::agenda::{Agenda, Release};
+use crate::clock::LeaseInstant;
 use crate::store::Store;
 
 /// First wait before a release without an answer is sent again; it doubles up to [`AGAIN_CAP`].
@@ -15,8 +16,13 @@ pub(super) async fn release(store: Arc<dyn Store>, agenda: Arc<Agenda>, release:
     let _settled = Settled(agenda);
     let mut wait = AGAIN;
     loop {
-        // in line or held: this ends both
-        match store.give_up(&release.key, &release.token).await {
+        let kept = release.kept.map_or(Duration::ZERO, LeaseInstant::remaining);
+        let answer = match kept {
+            // in line or held: this ends both
+            Duration::ZERO => store.give_up(&release.key, &release.token).await,
+            kept => store.keep(&release.key, &release.token, kept).await,
+        };
+        match answer {
             Ok(_) => return,
             Err(error) if release.until.remaining() < wait => {
                 tracing::warn!(lock.key = %release.key, %error, "a dropped lock was not released before its time");

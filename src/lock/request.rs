@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::guard::Guard;
-use super::hold::{Hold, Lease};
+use super::hold::{Hold, Lease, Span};
 use super::owner::Entries;
 use super::process::{Locks, Wait, busy};
 use crate::error::{Error, Invalid};
-use crate::limits::{LEASE, LEASE_MAX, LEASE_MIN, NESTED_WAIT, grace};
+use crate::limits::{DELAY_MAX, LEASE, LEASE_MAX, LEASE_MIN, NESTED_WAIT};
 use crate::names::LockKey;
 
 /// The shortest fixed lease.
@@ -22,8 +22,7 @@ pub struct Lock {
     key: String,
     owner: Option<Arc<Entries>>,
     wait: Option<Duration>,
-    lease: Duration,
-    fixed: bool,
+    span: Span,
 }
 
 impl Lock {
@@ -33,9 +32,18 @@ impl Lock {
             key: key.to_owned(),
             owner: None,
             wait: None,
-            lease: LEASE,
-            fixed: false,
+            span: Span {
+                lease: LEASE,
+                fixed: false,
+                most: None,
+                least: None,
+            },
         }
+    }
+
+    pub(super) fn named(mut self, key: &str) -> Self {
+        key.clone_into(&mut self.key);
+        self
     }
 
     pub(super) fn of(mut self, owner: Arc<Entries>) -> Self {
@@ -52,13 +60,26 @@ impl Lock {
 
     /// Takes it for this time, without renewing: 10 ms to 1 h. Default: it is renewed until it is released.
     pub fn lease(mut self, lease: Duration) -> Self {
-        (self.lease, self.fixed) = (lease, true);
+        (self.span.lease, self.span.fixed) = (lease, true);
         self
     }
 
     /// Renews it every third of this time, after which it ends should this process die: 1 s to 1 h. Default 15 s.
     pub fn renewed(mut self, lease: Duration) -> Self {
-        (self.lease, self.fixed) = (lease, false);
+        (self.span.lease, self.span.fixed) = (lease, false);
+        self
+    }
+
+    /// Holds it for this long at most, however long its body takes: it is not renewed beyond, and its loss says so. Default: without a limit.
+    pub fn max_hold(mut self, most: Duration) -> Self {
+        self.span.most = Some(most);
+        self
+    }
+
+    /// Keeps it for this long at least from its acquisition, also when it is released or dropped before: it then ends by itself. For work that is
+    /// over sooner than the clocks of those who start it agree. Should this process die, it ends with its lease. Up to 1 h, default none.
+    pub fn lock_at_least(mut self, least: Duration) -> Self {
+        self.span.least = Some(least);
         self
     }
 
@@ -150,10 +171,10 @@ impl Lock {
 
     async fn acquire_new(self, key: LockKey, wait: Wait) -> Result<Guard, Error> {
         let token = self.locks.token();
-        let ttl = self.lease + grace(self.lease);
+        let ttl = self.span.ttl();
         let taken = self.locks.acquire(&key, &token, ttl, wait).await?;
         let number = self.locks.number();
-        let hold = Arc::new(Hold::new(key, token, taken.fence, taken.sent_at, self.lease, self.fixed, number));
+        let hold = Arc::new(Hold::new(key, token, taken.fence, taken.sent_at, self.span, number));
         let guard = Guard::new(self.locks.clone(), hold.clone(), None);
         if hold.valid_until().passed() {
             return Err(guard.lease().error());
@@ -169,12 +190,23 @@ impl Lock {
             Error::Invalid(found) => problems.extend(found),
             other => problems.push(Invalid::new("lock key", other, "1 to 512 bytes")),
         });
-        let (shortest, allowed) = match self.fixed {
+        let Span { lease, fixed, most, least } = self.span;
+        let (shortest, allowed) = match fixed {
             true => (FIXED_MIN, "10 ms to 1 h"),
             false => (LEASE_MIN, "1 s to 1 h for a lock that is renewed; `lease` takes shorter ones"),
         };
-        if self.lease < shortest || self.lease > LEASE_MAX {
-            problems.push(Invalid::new("lease", format!("{:?}", self.lease), allowed));
+        if lease < shortest || lease > LEASE_MAX {
+            problems.push(Invalid::new("lease", format!("{lease:?}"), allowed));
+        }
+        if let Some(most) = most.filter(|most| *most < FIXED_MIN || *most > DELAY_MAX) {
+            problems.push(Invalid::new("max_hold", format!("{most:?}"), "10 ms to 3660 days"));
+        }
+        if let Some(least) = least.filter(|least| *least > LEASE_MAX) {
+            problems.push(Invalid::new("lock_at_least", format!("{least:?}"), "up to 1 h"));
+        }
+        if let (true, Some(least)) = (fixed, least.filter(|least| *least > lease)) {
+            let allowed = format!("at most the lease, {lease:?}, which is not renewed");
+            problems.push(Invalid::new("lock_at_least", format!("{least:?}"), allowed));
         }
         match key {
             Ok(key) if problems.is_empty() => Ok(key),
@@ -188,8 +220,7 @@ impl std::fmt::Debug for Lock {
         f.debug_struct("Lock")
             .field("key", &self.key)
             .field("wait", &self.wait)
-            .field("lease", &self.lease)
-            .field("fixed", &self.fixed)
+            .field("span", &self.span)
             .finish_non_exhaustive()
     }
 }

@@ -9,7 +9,7 @@ use super::hold::{Hold, Loss};
 use super::releaser;
 use crate::clock::LeaseInstant;
 use crate::error::Error;
-use crate::limits::{grace, renew_every};
+use crate::limits::renew_every;
 use crate::names::OwnerToken;
 use crate::seldom::Seldom;
 use crate::store::Store;
@@ -114,7 +114,7 @@ impl Drop for Watchdog {
 fn first_look(hold: &Hold) -> LeaseInstant {
     match hold.fixed {
         true => hold.valid_until(),
-        false => LeaseInstant::now().plus(jittered(renew_every(hold.lease))),
+        false => LeaseInstant::now().plus(jittered(renew_every(hold.lease))).min(hold.valid_until()),
     }
 }
 
@@ -158,7 +158,11 @@ impl Rounds {
                 continue;
             }
             if until.passed() {
-                hold.lose(if hold.fixed { Loss::Expired } else { Loss::Unanswered });
+                hold.lose(match (hold.is_over(), hold.fixed) {
+                    (true, _) => Loss::HeldTooLong,
+                    (_, true) => Loss::Expired,
+                    _ => Loss::Unanswered,
+                });
                 continue;
             }
             // looked at again when it ends, unless an answer comes before
@@ -178,7 +182,7 @@ impl Rounds {
         let renewals = batch.iter().map(|hold| HoldRenewal {
             key: hold.key.clone(),
             token: hold.token.clone(),
-            ttl: hold.lease + grace(hold.lease),
+            ttl: hold.ttl(),
         });
         let renewing = self.store.renew_holds(renewals.collect());
         match tokio::time::timeout(renew_every(shortest), renewing).await {
@@ -203,8 +207,8 @@ impl Rounds {
             let loss = match word {
                 HoldRenewed::Renewed => {
                     hold.renewed(answer.sent_at);
-                    self.agenda
-                        .look_at(hold, LeaseInstant::now().plus(jittered(renew_every(hold.lease))));
+                    let again = LeaseInstant::now().plus(jittered(renew_every(hold.lease)));
+                    self.agenda.look_at(hold, again.min(hold.valid_until()));
                     continue;
                 }
                 HoldRenewed::Expired => Loss::Expired,

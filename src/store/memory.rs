@@ -268,6 +268,10 @@ impl Store for MemoryStore {
         Ok(self.transition(|state| state.release(key, token)))
     }
 
+    async fn keep(&self, key: &LockKey, token: &OwnerToken, time: Duration) -> Result<ReleaseAnswer, Error> {
+        Ok(self.transition(|state| state.keep(key, token, time)))
+    }
+
     async fn acquire_or_park(&self, key: &LockKey, token: &OwnerToken, ttl: Duration, _asked: bool) -> Result<ParkAnswer, Error> {
         let sent_at = LeaseInstant::now();
         Ok(self.transition(|state| state.acquire_or_park(key, token, ttl, sent_at)))

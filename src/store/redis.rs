@@ -377,6 +377,10 @@ impl Store for RedisStore {
         self.run_release(key, token).await
     }
 
+    async fn keep(&self, key: &LockKey, token: &OwnerToken, time: Duration) -> Result<ReleaseAnswer, Error> {
+        self.run_keep(key, token, time).await
+    }
+
     async fn acquire_or_park(&self, key: &LockKey, token: &OwnerToken, ttl: Duration, asked: bool) -> Result<ParkAnswer, Error> {
         self.run_acquire_or_park(key, token, ttl, asked).await
     }

@@ -382,6 +382,30 @@ async fn a_release_hands_over_to_a_parked_job(bench: &Bench) {
     );
 }
 
+async fn a_kept_lock_goes_to_the_parked_job_when_its_time_is_over(bench: &Bench) {
+    let (worker, token) = (bench.worker(), strange_token());
+    bench.acquire(&key("k"), &token, secs(60)).await.expect("an answer");
+    let waiter = bench.put(job().lock("k")).await;
+    assert!(worker.claim(1).await.is_empty());
+    let kept = bench.keep(&key("k"), &strange_token(), secs(3)).await.expect("an answer");
+    assert_eq!(kept, ReleaseAnswer::NotHeld, "another token");
+    for _ in 0..2 {
+        let kept = bench.keep(&key("k"), &token, secs(3)).await.expect("an answer");
+        assert_eq!(kept, ReleaseAnswer::Released);
+    }
+    bench.later(secs(2)).await;
+    worker.look().await;
+    assert!(worker.claim(1).await.is_empty(), "it is kept");
+    assert_eq!(bench.state(waiter).await, "parked:k");
+    bench.later(secs(2)).await;
+    worker.look().await;
+    assert_eq!(worker.claim_one().await.id, waiter);
+    assert_eq!(
+        bench.keep(&key("k"), &token, secs(3)).await.expect("an answer"),
+        ReleaseAnswer::NotHeld
+    );
+}
+
 async fn a_key_with_separators_and_controls_is_a_lock_like_any_other(bench: &Bench) {
     let worker = bench.worker();
     let odd = "a|b,c%d\n{x} ☃";
@@ -413,5 +437,6 @@ on_every_engine!(
     a_lock_that_ended_by_its_time_is_handed_over_by_the_look,
     a_lock_is_acquired_once_by_its_token_and_busy_for_others,
     a_release_hands_over_to_a_parked_job,
+    a_kept_lock_goes_to_the_parked_job_when_its_time_is_over,
     a_key_with_separators_and_controls_is_a_lock_like_any_other,
 );

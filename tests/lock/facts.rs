@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use linchpin::lock::{Guard, Loss, ReleaseAnswer};
 use linchpin::names::LockKey;
@@ -218,6 +218,93 @@ async fn a_hold_is_renewed_until_its_release(two: &Two) {
     assert_eq!(guard.release().await.expect("an answer"), ReleaseAnswer::Released);
 }
 
+async fn a_hold_ends_at_its_longest_time_though_it_is_renewed(two: &Two) {
+    let most = Duration::from_millis(1500);
+    let lock = two.one.lock("k").renewed(Duration::from_secs(1)).max_hold(most);
+    let begun = Instant::now();
+    let guard = lock.acquire().await.expect("free");
+    assert_eq!(within("its end", guard.lost()).await, Loss::HeldTooLong);
+    let held = begun.elapsed();
+    assert!(held >= most - Duration::from_millis(100), "{held:?}");
+    let next = takes(&two.other, "k").await;
+    assert!(next.fence() > guard.fence());
+    assert_eq!(guard.release().await.expect("an answer"), ReleaseAnswer::NotHeld);
+    next.release().await.expect("an answer");
+}
+
+async fn a_lock_is_kept_for_its_shortest_time_and_then_goes_to_who_waits(two: &Two) {
+    let least = Duration::from_millis(600);
+    for drops in [false, true] {
+        let guard = two.one.lock("k").lock_at_least(least).acquire().await.expect("free");
+        let begun = Instant::now();
+        match drops {
+            true => drop(guard),
+            false => assert_eq!(guard.release().await.expect("an answer"), ReleaseAnswer::Released),
+        }
+        assert!(!two.is_free("k").await, "dropped: {drops}");
+        let next = takes(&two.other, "k").await;
+        assert!(begun.elapsed() >= least - Duration::from_millis(50), "{:?}", begun.elapsed());
+        next.release().await.expect("an answer");
+    }
+    // over already: it is free at once
+    let guard = two.one.lock("k").lock_at_least(Duration::ZERO).acquire().await.expect("free");
+    guard.release().await.expect("an answer");
+    assert!(two.is_free("k").await);
+}
+
+async fn several_locks_are_taken_all_or_none(two: &Two) {
+    let held = takes(&two.one, "b").await;
+    let error = two
+        .other
+        .lock_all(["c", "b", "a", "b"])
+        .try_acquire()
+        .await
+        .expect_err("one is held");
+    assert!(matches!(&error, Error::Busy { key } if key.as_str() == "b"), "{error}");
+    for free in ["a", "c"] {
+        assert!(two.is_free(free).await, "{free}");
+    }
+    let waiting = two.other.lock_all(["a", "b", "c"]).wait(Duration::from_millis(100)).acquire().await;
+    assert!(matches!(waiting, Err(Error::Busy { .. })));
+    let client = two.other.clone();
+    let waiting = tokio::spawn(async move { client.lock_all(["a", "b", "c"]).acquire().await });
+    two.in_line(1).await;
+    assert!(two.is_free("a").await, "nothing is held while it waits");
+    held.release().await.expect("an answer");
+    let all = within("all", waiting).await.expect("no panic").expect("all");
+    assert!(all.is_valid() && all.fence("b") > Some(held.fence()) && all.fence("d").is_none());
+    two.breaks("c").await;
+    assert_eq!(all.release().await.expect("an answer"), ReleaseAnswer::NotHeld);
+    for free in ["a", "b", "c"] {
+        assert!(two.is_free(free).await, "{free}");
+    }
+    let error = two
+        .one
+        .lock_all(Vec::<String>::new())
+        .acquire()
+        .await
+        .expect_err("no key")
+        .to_string();
+    assert!(error.contains("1 to 8"), "{error}");
+}
+
+async fn who_takes_crossed_keys_does_not_wait_for_ever(two: &Two) {
+    let transfers = |client: &Client, keys: [&'static str; 2]| {
+        let client = client.clone();
+        tokio::spawn(async move {
+            for _ in 0..30 {
+                let both = client.lock_all(keys).acquire().await.expect("both");
+                assert!(both.is_valid());
+                tokio::task::yield_now().await;
+                both.release().await.expect("an answer");
+            }
+        })
+    };
+    let (one, other) = (transfers(&two.one, ["a", "b"]), transfers(&two.other, ["b", "a"]));
+    within("one", one).await.expect("no panic");
+    within("the other", other).await.expect("no panic");
+}
+
 async fn a_broken_lock_tells_its_holder(two: &Two) {
     let guard = takes(&two.one, "k").await;
     let waiting = tokio::spawn({
@@ -275,6 +362,13 @@ async fn what_is_wrong_is_said_at_once(two: &Two) {
     assert!(text.contains("lock key") && text.contains("10 ms to 1 h"), "{text}");
     let error = two.one.lock("k").renewed(Duration::from_millis(500)).try_acquire().await;
     assert!(matches!(error, Err(Error::Invalid(_))));
+    let times = |lease, least| two.one.lock("k").lease(lease).max_hold(Duration::ZERO).lock_at_least(least);
+    let error = times(Duration::from_secs(1), Duration::from_secs(2))
+        .try_acquire()
+        .await
+        .expect_err("both");
+    let text = error.to_string();
+    assert!(text.contains("max_hold") && text.contains("at most the lease, 1s"), "{text}");
 }
 
 macro_rules! on_every_engine {
@@ -314,6 +408,10 @@ on_every_engine!(
     an_owner_does_not_enter_what_it_lost,
     a_fixed_lease_ends_by_itself,
     a_hold_is_renewed_until_its_release,
+    a_hold_ends_at_its_longest_time_though_it_is_renewed,
+    a_lock_is_kept_for_its_shortest_time_and_then_goes_to_who_waits,
+    several_locks_are_taken_all_or_none,
+    who_takes_crossed_keys_does_not_wait_for_ever,
     a_broken_lock_tells_its_holder,
     run_holds_it_for_the_body_and_gives_its_value,
     run_drops_the_body_when_the_lock_is_lost,

@@ -175,6 +175,9 @@ impl Store for Faulty {
     async fn acquire_or_park(&self, key: &LockKey, token: &OwnerToken, ttl: Duration, asked: bool) -> Result<ParkAnswer, Error> {
         self.inner.acquire_or_park(key, token, ttl, asked).await
     }
+    async fn keep(&self, key: &LockKey, token: &OwnerToken, time: Duration) -> Result<ReleaseAnswer, Error> {
+        self.inner.keep(key, token, time).await
+    }
     async fn give_up(&self, key: &LockKey, token: &OwnerToken) -> Result<ReleaseAnswer, Error> {
         self.inner.give_up(key, token).await
     }

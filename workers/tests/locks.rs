@@ -28,7 +28,11 @@ async fn a_lock_is_listed_shown_with_its_line_and_broken_and_its_holder_is_told(
     let other = Client::connect(&store).await.expect("our own server");
     let waiting = tokio::spawn(async move { other.lock("inventory:A1").acquire().await });
     until("somebody in line", async || {
-        client.lock_line("inventory:A1").await.expect("a read").is_some_and(|line| line.lock.waiters == 1)
+        client
+            .lock_line("inventory:A1")
+            .await
+            .expect("a read")
+            .is_some_and(|line| line.lock.waiters == 1)
     })
     .await;
 
@@ -39,7 +43,10 @@ async fn a_lock_is_listed_shown_with_its_line_and_broken_and_its_holder_is_told(
     assert_eq!(lock["holder"]["fence"], guard.fence().0);
     assert!(lock["holder"]["left_ms"].as_u64().is_some_and(|left| left > 10_000), "{list}");
     let (code, shown, _) = ask(&store, &["show", "inventory:A1"]);
-    assert!(code == Some(0) && shown.contains("held by   process") && shown.contains("1   client"), "{shown}");
+    assert!(
+        code == Some(0) && shown.contains("held by   process") && shown.contains("1   client"),
+        "{shown}"
+    );
     let (code, _, error) = ask(&store, &["show", "inventory:a1"]);
     assert!(code == Some(1) && error.contains("did you mean inventory:A1?"), "{error}");
 

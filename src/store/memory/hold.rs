@@ -63,6 +63,17 @@ impl State {
         BreakAnswer::Broken { token, fence }
     }
 
+    pub fn keep(&mut self, key: &LockKey, token: &OwnerToken, time: Duration) -> ReleaseAnswer {
+        match self.lock_of(key) {
+            Some(Lock::Held { token: holder, fence, .. }) if holder == token => {
+                let fence = *fence;
+                self.hold(key, token, fence, time);
+                ReleaseAnswer::Released
+            }
+            _ => ReleaseAnswer::NotHeld,
+        }
+    }
+
     pub fn release(&mut self, key: &LockKey, token: &OwnerToken) -> ReleaseAnswer {
         match self.free(key, token) {
             true => ReleaseAnswer::Released,

@@ -77,6 +77,15 @@ impl RedisStore {
         }
     }
 
+    pub(super) async fn run_keep(&self, key: &LockKey, token: &OwnerToken, time: Duration) -> Result<ReleaseAnswer, Error> {
+        let mut a = Arguments::default();
+        a.push(key.wire().as_bytes()).push(token.as_str()).int(millis(time).max(1));
+        match self.patiently(Name::Keep, &a, &format!("release `{key}` later")).await? {
+            Value::Int(1) => Ok(ReleaseAnswer::Released),
+            _ => Ok(ReleaseAnswer::NotHeld),
+        }
+    }
+
     pub(super) async fn run_give_up(&self, key: &LockKey, token: &OwnerToken) -> Result<ReleaseAnswer, Error> {
         self.first_sent.forget(token);
         let mut a = Arguments::default();

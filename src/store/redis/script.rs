@@ -14,6 +14,7 @@ pub(super) enum Name {
     Ask,
     Release,
     GiveUp,
+    Keep,
     RenewHolds,
     Break,
     Watch,
@@ -38,7 +39,7 @@ macro_rules! lua {
 }
 
 impl Name {
-    const ALL: [Name; 28] = [
+    const ALL: [Name; 29] = [
         Name::Turn,
         Name::Enqueue,
         Name::Renew,
@@ -50,6 +51,7 @@ impl Name {
         Name::Ask,
         Name::Release,
         Name::GiveUp,
+        Name::Keep,
         Name::RenewHolds,
         Name::Break,
         Name::Watch,
@@ -83,6 +85,7 @@ impl Name {
             Name::Ask => "ask",
             Name::Release => "release",
             Name::GiveUp => "give_up",
+            Name::Keep => "keep",
             Name::RenewHolds => "renew_holds",
             Name::Break => "break",
             Name::Watch => "watch",
@@ -121,6 +124,7 @@ impl Name {
             Name::Ask => lua!["take" "formats" "clients" "unlock" "free" "check" "ask"],
             Name::Release => lua!["formats" "clients" "unlock" "free" "release"],
             Name::GiveUp => lua!["formats" "clients" "unlock" "free" "give_up"],
+            Name::Keep => lua!["keep"],
             Name::RenewHolds => lua!["renew_holds"],
             Name::Break => lua!["formats" "clients" "unlock" "free" "break"],
             Name::Watch => lua!["watch"],

@@ -151,7 +151,7 @@ async fn an_acquire_dropped_anywhere_leaves_nothing(two: &Two) {
 }
 
 async fn a_release_dropped_anywhere_goes_on(two: &Two) {
-    for round in 0..100u64 {
+    for round in 0..200u64 {
         let guard = takes(&two.one, "k").await;
         if let Some(answer) = polled(round % 33, guard.release()).await {
             assert_eq!(answer.expect("an answer"), ReleaseAnswer::Released);

@@ -106,7 +106,7 @@ pub const CLAIM_MAX: usize = 100;
 /// Attempts one renewal names.
 pub const RENEW_MAX: usize = 100;
 /// Jobs one turn promotes.
-pub const PROMOTE_MAX: usize = 400;
+pub const PROMOTE_MAX: usize = 200;
 /// Queues one worker serves.
 pub const QUEUES_MAX: usize = 64;
 /// Bytes of the arguments of a schedule's jobs as JSON.

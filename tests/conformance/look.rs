@@ -12,7 +12,7 @@ async fn ready(bench: &Bench) -> u64 {
     bench.census().await.expect("a read").ready.iter().map(|(_, count)| count).sum()
 }
 
-async fn a_look_promotes_400_and_the_next_turn_goes_on(bench: &Bench) {
+async fn a_look_promotes_200_and_the_next_turn_goes_on(bench: &Bench) {
     let worker = bench.worker();
     worker.look().await;
     let drafts: Vec<Draft> = (0..2 * PROMOTE_MAX + 50).map(|_| job().after(secs(10))).collect();
@@ -83,7 +83,7 @@ async fn dead_jobs_above_the_count_go_oldest_first(bench: &Bench) {
 }
 
 on_every_engine!(
-    a_look_promotes_400_and_the_next_turn_goes_on,
+    a_look_promotes_200_and_the_next_turn_goes_on,
     jobs_are_promoted_in_the_order_they_are_due,
     a_promoted_job_goes_to_the_tail,
     the_next_look_is_500_ms_after_the_last,

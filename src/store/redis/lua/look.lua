@@ -2,9 +2,9 @@
 -- KEYS: -
 -- ARGV: -
 -- Returns: look(ms,queues,sweep row) -> whether it has to go on at the next turn, whether anything became ready
--- Cost: 2 commands when there is nothing; at most 400 promotions, 1 claim, 20 lock checks, 50 waits
+-- Cost: 2 commands when there is nothing; at most 200 promotions, 1 claim, 20 lock checks, 50 waits
 -- Called by: turn
-local PROMOTE_MAX,CHECKS_MAX,WAITS_MAX=400,20,50
+local PROMOTE_MAX,CHECKS_MAX,WAITS_MAX=200,20,50
 local function promote(ms)
   local due=call('ZRANGEBYSCORE',SCHED,'-inf',int(ms),'LIMIT','0',int(PROMOTE_MAX))
   if #due==0 then return 0 end

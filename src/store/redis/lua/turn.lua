@@ -5,7 +5,7 @@
 --   are done 16 runs "token=count," in the order of the settles 17 locks (0 none, 1 at most one a job, 2 several) 18 nested holds "index=token=key\n" 19 uniques "index=key\n"
 --   20 counts "name=n," 21 finished claims, by `,` 22 a look is wanted (0/1); then ids[c], lock specs[c] unless 17 is 0, an extra for each verdict not done
 -- Returns: {"fence|more|ms|replay", accept bits ('' = all), ids in one string, notes, values...}; {"STALE"}, {"LANE_LOST"}, {"EARLY"}
--- Cost: about 14 commands and, a job, the parts of settle and claim; at most 100 settles, 100 claims, 400 promotions
+-- Cost: about 14 commands and, a job, the parts of settle and claim; at most 100 settles, 100 claims, 200 promotions
 -- Called by: RedisStore::turn
 local c,want,number=tonumber(A[14]),tonumber(A[6]),tonumber(A[2])
 quiet=A[13]=='0'

@@ -14,11 +14,13 @@ use std::time::{Duration, Instant};
 
 use draft::{job, job_in, key, secs};
 use linchpin::Error;
-use linchpin::names::{JobId, Namespace, ProcessId};
+use linchpin::limits::PROMOTE_MAX;
+use linchpin::names::{JobId, Namespace, ProcessId, ScheduleName};
 use linchpin::store::Store;
 use linchpin::store::lease::{AcquireAnswer, ReleaseAnswer, Renewed};
 use linchpin::store::new_job::Accepted;
 use linchpin::store::redis::RedisStore;
+use linchpin::store::schedules::{ScheduleStep, StepAnswer};
 use linchpin::store::settle::SettleAnswer;
 use linchpin::store::view::State;
 use support::{Fault, Proxy, RedisServer};
@@ -165,6 +167,43 @@ async fn every_script_survives_a_lost_reply() {
         assert_eq!(store.census().await.expect("a read").jobs, 0, "after a lost reply of {script}");
         proxy.set(Fault::None);
     }
+}
+
+#[tokio::test]
+async fn a_step_of_a_schedule_whose_reply_is_lost_is_done_once() {
+    let server = RedisServer::start();
+    let proxy = Proxy::start(&server).await;
+    let store = open(&proxy.url()).await;
+    lose_one_reply(&proxy, &store, "step").await;
+    for n in 0..4 {
+        let draft = job();
+        let step = ScheduleStep {
+            name: ScheduleName::new(format!("s{n}")).expect("a name"),
+            expected: None,
+            new: Some(format!("{}row", draft.id())),
+            from: None,
+            before: None,
+            previous_lives: None,
+            tell: true,
+            jobs: vec![draft.0.clone()],
+        };
+        let stepped = store.step_schedule(step.clone()).await.expect("an answer");
+        assert_eq!(stepped.answer, StepAnswer::Done(vec![Accepted::New]), "step {n}");
+        let late = job();
+        let other = ScheduleStep {
+            new: Some(format!("{}row", late.id())),
+            jobs: vec![late.0],
+            ..step
+        };
+        let answer = store.step_schedule(other).await.expect("an answer").answer;
+        assert!(matches!(answer, StepAnswer::Lost(Some(_))), "step {n}: {answer:?}");
+    }
+    proxy.set(Fault::None);
+    let read = store.schedules().await.expect("a read");
+    assert_eq!(
+        (store.census().await.expect("a read").jobs, read.version, read.rows.len()),
+        (4, 4, 4)
+    );
 }
 
 /// A renewal whose reply is lost is the watchdog's to repeat: only here it may fail.
@@ -399,7 +438,7 @@ async fn twenty_thousand_jobs_due_at_once_are_promoted_in_short_scripts() {
         store.enqueue(&producer, batch).await.expect("an enqueue");
     }
     store.advance(secs(6)).await.expect("a test clock");
-    for _ in 0..60 {
+    for _ in 0..20_000 / PROMOTE_MAX + 10 {
         worker.look().await;
         if store.census().await.expect("a read").scheduled == 0 {
             break;

@@ -13,6 +13,7 @@ use std::time::Duration;
 use linchpin::attempt::TickOf;
 use linchpin::client::{Defined, RunAnswer};
 use linchpin::schedule::{Fate, Overlap, Schedule};
+use linchpin::store::schedules::{ScheduleStep, StepAnswer};
 use linchpin::{Attempt, Client, Data, Error, TaskResult, Worker, task};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -277,6 +278,75 @@ async fn an_older_generation_does_not_write_its_definition_back(clients: [Client
     old.stop().await;
 }
 
+/// Writes another instant at which a worker last said that it brings a schedule, as that worker does: nobody is told.
+async fn set_seen(client: &Client, seen_ago: Duration) {
+    let read = client.store().schedules().await.expect("a read");
+    let (name, text, _) = read.rows[0].clone();
+    let seen = (read.now - seen_ago).as_millis();
+    let mut row: serde_json::Value = serde_json::from_str(&text[22..]).expect("JSON");
+    row["seen"] = serde_json::json!(seen as u64);
+    row["brought"] = true.into();
+    let step = ScheduleStep {
+        name,
+        expected: Some(text.clone()),
+        new: Some(format!("{}{}", &text[..22], serde_json::to_string(&row).expect("JSON"))),
+        from: None,
+        before: None,
+        previous_lives: None,
+        tell: false,
+        jobs: Vec::new(),
+    };
+    let answer = client.store().step_schedule(step).await.expect("an answer").answer;
+    assert_eq!(answer, StepAnswer::Done(Vec::new()));
+}
+
+async fn a_schedule_that_no_worker_brings_any_more_is_not_fired(clients: [Client; 2]) {
+    let seen = Arc::new(Seen::default());
+    clients[0]
+        .schedule(Schedule::every("pulse", "1s").job(job()))
+        .await
+        .expect("defined");
+    set_seen(&clients[0], Duration::from_secs(601)).await;
+    let crew = Crew::start(&clients[..1], &seen, &[]);
+    tokio::time::sleep(Duration::from_millis(2500)).await;
+    assert!(seen.ticks().is_empty());
+    assert!(clients[1].schedule_view("pulse").await.expect("a read").expect("there").orphaned);
+    // one that brings it comes back: it ticks on every worker again, from now on
+    let back = Crew::start(&clients[1..], &seen, &[Schedule::every("pulse", "1s").job(job())]);
+    until("a tick", async || !seen.ticks().is_empty()).await;
+    crew.stop().await;
+    back.stop().await;
+    assert!(seen.ticks().values().flatten().all(|tick| tick.missed == 0));
+}
+
+async fn a_worker_that_does_not_bring_a_schedule_fires_it_though_what_it_knows_is_old(clients: [Client; 2]) {
+    let seen = Arc::new(Seen::default());
+    clients[0]
+        .schedule(Schedule::every("pulse", "5s").job(job()))
+        .await
+        .expect("defined");
+    // the next tick is far enough for what follows
+    until("the second half of a period to pass", async || {
+        let next = clients[0]
+            .schedule_view("pulse")
+            .await
+            .expect("a read")
+            .expect("there")
+            .next
+            .expect("a tick");
+        let left = next.at - chrono::Utc::now();
+        left > chrono::TimeDelta::milliseconds(3500) || left < chrono::TimeDelta::zero()
+    })
+    .await;
+    clients[0].resume_schedule("pulse").await.expect("an answer");
+    set_seen(&clients[0], Duration::from_secs(598)).await;
+    let crew = Crew::start(&clients[..1], &seen, &[]);
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    set_seen(&clients[1], Duration::ZERO).await;
+    until("a tick", async || !seen.ticks().is_empty()).await;
+    crew.stop().await;
+}
+
 async fn a_task_is_its_own_schedule(clients: [Client; 2]) {
     let seen = Arc::new(Seen::default());
     let worker = Worker::builder(&clients[0])
@@ -299,6 +369,8 @@ async fn a_task_is_its_own_schedule(clients: [Client; 2]) {
 
 on_every_engine! {
     a_task_is_its_own_schedule,
+    a_schedule_that_no_worker_brings_any_more_is_not_fired,
+    a_worker_that_does_not_bring_a_schedule_fires_it_though_what_it_knows_is_old,
     each_tick_fires_once_whichever_worker_fires_it,
     a_schedule_of_run_time_is_fired_by_workers_that_never_heard_of_it,
     a_paused_schedule_records_its_ticks_and_goes_on_when_resumed,

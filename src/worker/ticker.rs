@@ -23,7 +23,7 @@ use crate::worker::herald::Again;
 /// The replica that fired last is asked first; the others come this much later, each at a moment of its own.
 const AFTER_THE_LAST: Duration = Duration::from_millis(100);
 const APART: Duration = Duration::from_millis(100);
-/// A worker says at least so often that it brings a schedule: well before it counts as orphaned.
+/// A worker says at least so often that it brings a schedule, well before it counts as orphaned; each at a moment of its own within the second half.
 const SEEN_AGAIN: Duration = Duration::from_secs(SCHEDULE_ORPHANED.as_secs() * 2 / 5);
 /// How often one schedule is planned anew in a row.
 const TURNS: usize = 200;
@@ -49,7 +49,7 @@ pub(crate) struct Timetable {
 pub(crate) struct Ticker {
     store: Arc<dyn Store>,
     me: ProcessId,
-    brought: Vec<Brought>,
+    brought: HashMap<ScheduleName, Brought>,
     /// What this worker tells of its tasks.
     own: Vec<(String, Manifest)>,
     /// That, and what others have told.
@@ -94,7 +94,7 @@ impl Ticker {
         Self {
             store,
             me,
-            brought,
+            brought: brought.into_iter().map(|brought| (brought.name.clone(), brought)).collect(),
             tasks: own.iter().cloned().collect(),
             own,
             version,
@@ -132,7 +132,7 @@ impl Ticker {
     async fn start(&mut self) -> Result<u64, Error> {
         self.seen_version = *self.version.borrow_and_update();
         let began = self.read().await?;
-        for brought in self.brought.clone() {
+        for brought in self.brought.values().cloned().collect::<Vec<_>>() {
             self.bring(&brought, began).await?;
         }
         Ok(began)
@@ -208,23 +208,26 @@ impl Ticker {
     }
 
     fn brings(&self, name: &ScheduleName, definition: &Definition) -> bool {
-        self.brought
-            .iter()
-            .any(|brought| brought.name == *name && brought.definition == *definition)
+        self.brought.get(name).is_some_and(|brought| brought.definition == *definition)
     }
 
     /// Does what is due of one schedule.
     async fn look(&mut self, name: &ScheduleName) -> Result<(), Error> {
-        let mut previous_lives = false;
+        let (mut previous_lives, mut is_fresh) = (false, false);
         for _ in 0..TURNS {
             let now = self.clock.now_ms();
             let Some(known) = self.known.get(name) else { return Ok(()) };
+            if known.row.is_orphaned(now) && !is_fresh {
+                // those who bring it say so without telling everybody
+                is_fresh = self.is_fresh(name).await?;
+                continue;
+            }
             let (row, job, text) = (&known.row, known.job, known.text.clone());
             let brings = self.brings(name, &row.definition);
             let (change, alive) = match row.plan(name, now, previous_lives, &self.me) {
                 Plan::Step(change) => (*change, false),
                 Plan::Wait(until) => {
-                    let again = row.seen + SEEN_AGAIN.as_millis() as u64;
+                    let again = row.seen + self.seen_again(name);
                     if brings && now >= again {
                         (Change::none(row.clone()), true)
                     } else {
@@ -279,6 +282,27 @@ impl Ticker {
         Ok(())
     }
 
+    /// Whether a row is still as it was last seen; learns it otherwise.
+    async fn is_fresh(&mut self, name: &ScheduleName) -> Result<bool, Error> {
+        let Some(known) = self.known.get(name) else { return Ok(true) };
+        let step = ScheduleStep {
+            name: name.clone(),
+            expected: Some(known.text.clone()),
+            new: Some(known.text.clone()),
+            from: None,
+            before: None,
+            previous_lives: None,
+            tell: false,
+            jobs: Vec::new(),
+        };
+        let stepped = self.store.step_schedule(step).await?;
+        self.clock.set(stepped.now);
+        let StepAnswer::Lost(text) = stepped.answer else { return Ok(true) };
+        let now = self.clock.now_ms();
+        self.keep(name, text, now);
+        Ok(false)
+    }
+
     /// The jobs of the ticks that fire, and the latest of them; what becomes of each is noted in the row.
     fn jobs(&self, name: &ScheduleName, change: &mut Change, now: u64) -> (Vec<NewJob>, Option<JobId>) {
         let definition = change.row.definition.clone();
@@ -312,13 +336,24 @@ impl Ticker {
         (jobs, last)
     }
 
+    /// How long after it was last said this replica says again that it brings a schedule.
+    fn seen_again(&self, name: &ScheduleName) -> u64 {
+        SEEN_AGAIN.as_millis() as u64 - self.share(name, SEEN_AGAIN / 2)
+    }
+
+    /// A part of a span in milliseconds, by this replica and a schedule.
+    fn share(&self, name: &ScheduleName, of: Duration) -> u64 {
+        let digest = Sha256::new().chain_update(self.me.as_str()).chain_update(name.as_str()).finalize();
+        let part = u64::from(digest[0]) << 8 | u64::from(digest[1]);
+        (of.as_millis() as u64 * part) >> 16
+    }
+
     /// How long this replica lets others be first with a tick.
     fn patience(&self, name: &ScheduleName, row: &Row, now: u64, until: u64) -> u64 {
         if row.by == self.me.as_str() || until <= now {
             return 0;
         }
-        let digest = Sha256::new().chain_update(self.me.as_str()).chain_update(name.as_str()).finalize();
-        let mine = u64::from(digest[0]) * APART.as_millis() as u64 / 256;
+        let mine = self.share(name, APART);
         match row.by.is_empty() {
             true => mine,
             false => AFTER_THE_LAST.as_millis() as u64 + mine,
@@ -355,7 +390,8 @@ impl Ticker {
                     row.brought = true;
                     row.generation = row.generation.max(generation);
                     row.seen = now;
-                    (Some(known.text.clone()), row.write(known.job), !same)
+                    let tell = !same || known.row.is_orphaned(now);
+                    (Some(known.text.clone()), row.write(known.job), tell)
                 }
             };
             let step = ScheduleStep {

@@ -321,24 +321,14 @@ async fn a_schedule_that_no_worker_brings_any_more_is_not_fired(clients: [Client
 
 async fn a_worker_that_does_not_bring_a_schedule_fires_it_though_what_it_knows_is_old(clients: [Client; 2]) {
     let seen = Arc::new(Seen::default());
-    clients[0]
-        .schedule(Schedule::every("pulse", "5s").job(job()))
-        .await
-        .expect("defined");
-    // the next tick is far enough for what follows
-    until("the second half of a period to pass", async || {
-        let next = clients[0]
-            .schedule_view("pulse")
-            .await
-            .expect("a read")
-            .expect("there")
-            .next
-            .expect("a tick");
-        let left = next.at - chrono::Utc::now();
-        left > chrono::TimeDelta::milliseconds(3500) || left < chrono::TimeDelta::zero()
+    until("a next tick that is far enough for what follows", async || {
+        clients[0].delete_schedule("pulse").await.expect("an answer");
+        let schedule = Schedule::every("pulse", "5s").job(job());
+        clients[0].schedule(schedule).await.expect("defined");
+        let view = clients[0].schedule_view("pulse").await.expect("a read").expect("there");
+        view.next.expect("a tick").at - chrono::Utc::now() > chrono::TimeDelta::milliseconds(3500)
     })
     .await;
-    clients[0].resume_schedule("pulse").await.expect("an answer");
     set_seen(&clients[0], Duration::from_secs(598)).await;
     let crew = Crew::start(&clients[..1], &seen, &[]);
     tokio::time::sleep(Duration::from_millis(500)).await;

@@ -1,6 +1,8 @@
 //! The ticker: fires schedules. Every worker has one and none leads: each knows all schedules, computes the same next tick, and asks the store at its time; the
 //! store lets one of them do it. Only the store's clock counts.
 
+mod clock;
+
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +11,6 @@ use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
 use crate::client::{Request, Tasks};
-use crate::clock::LeaseInstant;
 use crate::error::Error;
 use crate::limits::SCHEDULE_ORPHANED;
 use crate::manifest::Manifest;
@@ -19,6 +20,7 @@ use crate::store::Store;
 use crate::store::new_job::{NewJob, TickOf};
 use crate::store::schedules::{ScheduleStep, StepAnswer};
 use crate::worker::herald::Again;
+use clock::StoreClock;
 
 /// The replica that fired last is asked first; the others come this much later, each at a moment of its own.
 const AFTER_THE_LAST: Duration = Duration::from_millis(100);
@@ -71,23 +73,6 @@ struct Known {
     at: u64,
 }
 
-/// The store's clock, from its answers.
-struct StoreClock {
-    told: Duration,
-    at: LeaseInstant,
-}
-
-impl StoreClock {
-    fn set(&mut self, told: Duration) {
-        (self.told, self.at) = (told, LeaseInstant::now());
-    }
-
-    fn now_ms(&self) -> u64 {
-        let since = LeaseInstant::now().as_nanos().saturating_sub(self.at.as_nanos());
-        (self.told + Duration::from_nanos(since)).as_millis() as u64
-    }
-}
-
 impl Ticker {
     pub(crate) fn new(store: Arc<dyn Store>, me: ProcessId, timetable: Timetable, version: watch::Receiver<u64>) -> Self {
         let Timetable { brought, own } = timetable;
@@ -99,10 +84,7 @@ impl Ticker {
             own,
             version,
             seen_version: 0,
-            clock: StoreClock {
-                told: Duration::ZERO,
-                at: LeaseInstant::now(),
-            },
+            clock: StoreClock::default(),
             known: HashMap::new(),
             agenda: BTreeSet::new(),
         }
@@ -224,7 +206,7 @@ impl Ticker {
             }
             let (row, job, text) = (&known.row, known.job, known.text.clone());
             let brings = self.brings(name, &row.definition);
-            let (change, alive) = match row.plan(name, now, previous_lives, &self.me) {
+            let (mut change, alive) = match row.plan(name, now, previous_lives, &self.me) {
                 Plan::Step(change) => (*change, false),
                 Plan::Wait(until) => {
                     let again = row.seen + self.seen_again(name);
@@ -239,7 +221,6 @@ impl Ticker {
                     }
                 }
             };
-            let mut change = change;
             if brings {
                 change.row.seen = now;
             }

@@ -16,11 +16,13 @@ mod info;
 mod latency;
 mod lines;
 mod lock;
+mod schedules;
 mod server;
 mod tasks;
 mod throughput;
 
 use clap::{Args, ValueEnum};
+use linchpin::worker::WorkerBuilder;
 use linchpin::{Client, Worker};
 
 use crate::failure::Failure;
@@ -95,6 +97,8 @@ enum Workload {
     Exec,
     /// `linchpin enqueue -`, beside the library's bulk enqueue.
     Lines,
+    /// What very many schedules cost a worker, and how late its ticks are; `--jobs` is their number.
+    Schedules,
 }
 
 impl Workload {
@@ -112,6 +116,7 @@ impl Workload {
             Self::Lock => "lock",
             Self::Exec => "exec",
             Self::Lines => "lines",
+            Self::Schedules => "schedules",
         }
     }
 
@@ -120,6 +125,7 @@ impl Workload {
             Self::Noop | Self::Locked | Self::Hot | Self::Drain => 50_000,
             Self::Latency => 500,
             Self::Exec => 4000,
+            Self::Schedules => 10_000,
             Self::Lines => 100_000,
             Self::Enqueue | Self::Due | Self::Lock => 20_000,
             Self::Backlog => 1_000_000,
@@ -132,7 +138,7 @@ impl Workload {
             Self::Noop | Self::Locked | Self::Drain | Self::Backlog | Self::Due => Some(100),
             Self::Hot | Self::Latency => Some(10),
             Self::Exec => Some(8),
-            Self::Enqueue | Self::Idle | Self::Lock | Self::Lines => None,
+            Self::Enqueue | Self::Idle | Self::Lock | Self::Lines | Self::Schedules => None,
         }
     }
 }
@@ -222,6 +228,7 @@ impl Run {
                 Workload::Due => due::measure(self).await,
                 Workload::Exec => exec::measure(self).await,
                 Workload::Lines => lines::measure(self).await,
+                Workload::Schedules => schedules::measure(self).await,
                 Workload::Lock => Err(Failure::new("bench lock", "it has figures of its own")),
             };
             self.sweep().await?;
@@ -253,6 +260,10 @@ impl Run {
 
     /// A worker of the tasks that workloads run. It serves `queues`, or without any the tasks' own.
     fn worker(&self, client: &Client, progress: &Progress, queues: &[String]) -> Result<Worker, Failure> {
+        Ok(self.builder(client, progress, queues).build()?)
+    }
+
+    fn builder(&self, client: &Client, progress: &Progress, queues: &[String]) -> WorkerBuilder {
         let mut worker = Worker::builder(client)
             .concurrency(self.concurrency.max(1))
             .attempts_log(self.log)
@@ -260,12 +271,11 @@ impl Run {
         for queue in queues {
             worker = worker.queue(queue);
         }
-        let worker = worker
+        worker
             .task::<tasks::noop>()
             .task::<tasks::locked>()
             .task::<tasks::noted>()
-            .task::<tasks::timed>();
-        Ok(worker.build()?)
+            .task::<tasks::timed>()
     }
 
     async fn info(&mut self) -> Result<Option<Info>, Failure> {

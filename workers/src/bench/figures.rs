@@ -85,6 +85,15 @@ pub enum More {
         /// `jobs_per_s` of it.
         ratio_to_shallow: f64,
     },
+    /// `schedules`.
+    Schedules {
+        /// CPU of this process, of one core.
+        cpu_percent: f64,
+        /// Ticks that were looked at.
+        ticks: u64,
+        /// How late the latest of them was.
+        latest_ms: u64,
+    },
     /// `due`.
     Due {
         /// Bytes of each job's arguments.
@@ -171,6 +180,15 @@ impl Figures {
                 lines.push(line("shallow_jobs", shallow_jobs));
                 lines.push(line("shallow_jobs_per_s", shallow_jobs_per_s));
                 lines.push(line("ratio_to_shallow", ratio_to_shallow));
+            }
+            Some(More::Schedules {
+                cpu_percent,
+                ticks,
+                latest_ms,
+            }) => {
+                lines.push(line("cpu_percent", cpu_percent));
+                lines.push(line("ticks", ticks));
+                lines.push(line("latest_ms", latest_ms));
             }
             Some(More::Due {
                 args_bytes,

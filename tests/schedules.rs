@@ -337,6 +337,29 @@ async fn a_worker_that_does_not_bring_a_schedule_fires_it_though_what_it_knows_i
     crew.stop().await;
 }
 
+#[task]
+async fn endless(attempt: Attempt, seen: Data<Arc<Seen>>) -> TaskResult {
+    let tick = attempt.tick().cloned().expect("a tick");
+    seen.0.lock().expect("no panic").entry(tick.at.timestamp()).or_default().push(tick);
+    attempt.cancelled().await;
+    Err("told to stop".into())
+}
+
+async fn a_tick_that_replaces_the_job_before_it_cancels_that_one_and_starts(clients: [Client; 2]) {
+    let seen = Arc::new(Seen::default());
+    let schedule = Schedule::every("replaced", "1s").job(endless {}).overlap(Overlap::Replace);
+    let worker = Worker::builder(&clients[0]).task::<endless>().data(seen.clone()).schedule(schedule);
+    let worker = worker.shutdown_grace(Duration::ZERO).build().expect("a worker");
+    let (stop, stopped) = oneshot::channel::<()>();
+    let running = tokio::spawn(worker.run(async { drop(stopped.await) }));
+    until("three of them", async || seen.ticks().len() >= 3).await;
+    drop(stop);
+    within("the worker", running).await.expect("no panic").expect("no error");
+    assert!(seen.ticks().values().all(|fired| fired.len() == 1), "{:?}", seen.ticks());
+    let dead = clients[1].census().await.expect("a read").dead;
+    assert!(dead >= 2, "{dead} were cancelled");
+}
+
 async fn a_task_is_its_own_schedule(clients: [Client; 2]) {
     let seen = Arc::new(Seen::default());
     let worker = Worker::builder(&clients[0])
@@ -359,6 +382,7 @@ async fn a_task_is_its_own_schedule(clients: [Client; 2]) {
 
 on_every_engine! {
     a_task_is_its_own_schedule,
+    a_tick_that_replaces_the_job_before_it_cancels_that_one_and_starts,
     a_schedule_that_no_worker_brings_any_more_is_not_fired,
     a_worker_that_does_not_bring_a_schedule_fires_it_though_what_it_knows_is_old,
     each_tick_fires_once_whichever_worker_fires_it,

@@ -141,8 +141,6 @@ pub(crate) struct Change {
     pub before: Option<u64>,
     /// What was assumed of the job of the latest tick.
     pub previous_lives: Option<bool>,
-    /// The job of the latest tick is to be cancelled.
-    pub cancel: bool,
 }
 
 impl Row {
@@ -202,6 +200,15 @@ impl Row {
         }
     }
 
+    /// Whether the job of the latest tick is to be cancelled while it lives: a tick waits to replace it.
+    pub(crate) fn replaces(&self) -> bool {
+        self.definition.overlap == Overlap::Replace && !self.waiting.is_empty() && !self.paused
+    }
+
+    fn asked_again(&self) -> Duration {
+        if self.replaces() { REPLACING_ASKED } else { WAITING_ASKED }
+    }
+
     /// Notes what became of ticks.
     pub(crate) fn note(&mut self, at: i64, fate: Fate, late_ms: u64, job: Option<JobId>, ticks: u64) {
         if ticks == 0 {
@@ -238,7 +245,7 @@ impl Row {
         let due = self.next.filter(|tick| fires(*tick) <= now_ms);
         let starts = !self.waiting.is_empty() && !previous_lives && !self.paused;
         if due.is_none() && !starts {
-            let retry = (!self.waiting.is_empty() && !self.paused).then(|| now_ms + WAITING_ASKED.as_millis() as u64);
+            let retry = (!self.waiting.is_empty() && !self.paused).then(|| now_ms + self.asked_again().as_millis() as u64);
             return Plan::Wait(self.next.map(fires).into_iter().chain(retry).min());
         }
         let mut change = Change::none(self.clone());
@@ -347,15 +354,15 @@ impl Row {
                         row.note(older.at, Fate::Overlap, late(older.at), None, 1);
                     }
                     row.waiting.push_back(due);
-                    change.cancel |= change.fire.is_empty();
                 }
             }
         }
     }
 }
 
-/// How often it is asked whether the job has ended that a tick waits for.
+/// How often it is asked whether the job has ended that a tick waits for; sooner where that job was cancelled.
 const WAITING_ASKED: Duration = Duration::from_secs(1);
+const REPLACING_ASKED: Duration = Duration::from_millis(200);
 
 struct DueTicks {
     /// The latest of them.
@@ -375,7 +382,6 @@ impl Change {
             from: 0,
             before: None,
             previous_lives: None,
-            cancel: false,
         }
     }
 

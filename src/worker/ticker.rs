@@ -2,6 +2,7 @@
 //! store lets one of them do it. Only the store's clock counts.
 
 mod clock;
+mod timetable;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -22,6 +23,8 @@ use crate::store::schedules::{ScheduleStep, StepAnswer};
 use crate::worker::herald::Again;
 use clock::StoreClock;
 
+pub(crate) use timetable::{Brought, Timetable};
+
 /// The replica that fired last is asked first; the others come this much later, each at a moment of its own.
 const AFTER_THE_LAST: Duration = Duration::from_millis(100);
 const APART: Duration = Duration::from_millis(100);
@@ -31,21 +34,6 @@ const SEEN_AGAIN: Duration = Duration::from_secs(SCHEDULE_ORPHANED.as_secs() * 2
 const TURNS: usize = 200;
 /// The clock is looked at so often: it may have jumped with the machine's sleep.
 const SLEEP_MAX: Duration = Duration::from_secs(20);
-
-/// A schedule that a worker brings with it.
-#[derive(Debug, Clone)]
-pub(crate) struct Brought {
-    pub name: ScheduleName,
-    pub definition: Definition,
-    pub generation: Option<u64>,
-}
-
-/// What a worker has to do with schedules.
-pub(crate) struct Timetable {
-    pub brought: Vec<Brought>,
-    /// What it tells of its tasks.
-    pub own: Vec<(String, Manifest)>,
-}
 
 /// Fires schedules until it is dropped.
 pub(crate) struct Ticker {
@@ -209,6 +197,10 @@ impl Ticker {
             let (mut change, alive) = match row.plan(name, now, previous_lives, &self.me) {
                 Plan::Step(change) => (*change, false),
                 Plan::Wait(until) => {
+                    // again at each look while it lives: who asked first may have died before
+                    if let (true, true, Some(job)) = (row.replaces(), previous_lives, job) {
+                        self.store.cancel(job).await?;
+                    }
                     let again = row.seen + self.seen_again(name);
                     if brings && now >= again {
                         (Change::none(row.clone()), true)
@@ -240,9 +232,6 @@ impl Ticker {
             self.clock.set(stepped.now);
             match stepped.answer {
                 StepAnswer::Done(_) => {
-                    if let (true, Some(job)) = (change.cancel, job) {
-                        self.store.cancel(job).await?;
-                    }
                     self.keep(name, Some(new), now);
                     if alive {
                         continue;

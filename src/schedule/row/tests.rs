@@ -148,12 +148,12 @@ fn a_line_of_ticks_is_served_one_after_the_other_and_bounded() {
 fn a_tick_replaces_the_job_before_it() {
     let replace = row(|schedule| schedule.overlap(Overlap::Replace));
     let first = step(&replace, START + MINUTE, true);
-    assert!(first.cancel && first.fire.is_empty() && first.row.waiting.len() == 1);
+    assert!(first.row.replaces() && first.fire.is_empty() && first.row.waiting.len() == 1);
     let second = step(&first.row, START + 2 * MINUTE, true);
     assert_eq!((second.row.counts.overlap, second.row.waiting[0].at), (1, START + 2 * MINUTE));
     assert_eq!(fired(&step(&second.row, START + 2 * MINUTE + 1, false)), [(2, 0)]);
     let free = step(&replace, START + MINUTE, false);
-    assert!(!free.cancel && free.fire.len() == 1);
+    assert!(!free.row.replaces() && free.fire.len() == 1);
 }
 
 #[test]

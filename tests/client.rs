@@ -96,6 +96,7 @@ impl Bench {
             id: job.id,
             token: token.clone(),
             locks: header.locks.clone(),
+            keep: None,
             nested: vec![],
             unique: header.unique.clone(),
             verdict,

@@ -345,6 +345,34 @@ async fn endless(attempt: Attempt, seen: Data<Arc<Seen>>) -> TaskResult {
     Err("told to stop".into())
 }
 
+#[task(singleton)]
+async fn quick() -> TaskResult {
+    Ok(())
+}
+
+async fn the_lock_of_a_quick_job_is_kept_as_long_as_its_schedule_says(clients: [Client; 2]) {
+    let schedule = Schedule::every("quick", "50d").job(quick {}).lock_at_least(Duration::from_secs(30));
+    let worker = Worker::builder(&clients[0]).task::<quick>().schedule(schedule);
+    let worker = worker.build().expect("a worker");
+    let (stop, stopped) = oneshot::channel::<()>();
+    let running = tokio::spawn(worker.run(async { drop(stopped.await) }));
+    until("the schedule", async || {
+        clients[1].schedule_view("quick").await.expect("a read").is_some()
+    })
+    .await;
+    let run = clients[1].run_schedule("quick", None, false).await.expect("an answer");
+    assert!(matches!(run, RunAnswer::Enqueued(_)), "{run:?}");
+    until("its end", async || clients[1].census().await.expect("a read").jobs == 0).await;
+    let locks = clients[1].locks(None, 10).await.expect("a read").locks;
+    let kept: Vec<Duration> = locks.iter().filter_map(|lock| Some(lock.holder.as_ref()?.left)).collect();
+    assert!(
+        matches!(kept[..], [ttl] if (Duration::from_secs(20)..=Duration::from_secs(30)).contains(&ttl)),
+        "{locks:?}"
+    );
+    drop(stop);
+    within("the worker", running).await.expect("no panic").expect("no error");
+}
+
 async fn a_tick_that_replaces_the_job_before_it_cancels_that_one_and_starts(clients: [Client; 2]) {
     let seen = Arc::new(Seen::default());
     let schedule = Schedule::every("replaced", "1s").job(endless {}).overlap(Overlap::Replace);
@@ -382,6 +410,7 @@ async fn a_task_is_its_own_schedule(clients: [Client; 2]) {
 
 on_every_engine! {
     a_task_is_its_own_schedule,
+    the_lock_of_a_quick_job_is_kept_as_long_as_its_schedule_says,
     a_tick_that_replaces_the_job_before_it_cancels_that_one_and_starts,
     a_schedule_that_no_worker_brings_any_more_is_not_fired,
     a_worker_that_does_not_bring_a_schedule_fires_it_though_what_it_knows_is_old,
@@ -418,12 +447,19 @@ async fn what_is_wrong_with_a_schedule_is_said_all_at_once() {
         .task::<report>()
         .data(Arc::new(Seen::default()))
         .schedule(Schedule::every("pulse", "1s").task("report", serde_json::Map::new()))
+        .schedule(Schedule::every("unlocked", "1s").job(job()).lock_at_least(Duration::from_secs(1)))
         .schedule(Schedule::every("other", "1s").task("reprot", serde_json::Map::new()))
         .schedule(Schedule::every("pulse", "2s").job(job()))
         .schedule(Schedule::every("pulse", "3s").job(job()))
         .build();
     let error = built.expect_err("wrong").to_string();
-    for said in ["\"shop\"", "(schedule `pulse`)", "the nearest is `report`", "each schedule once"] {
+    for said in [
+        "has none to keep",
+        "\"shop\"",
+        "(schedule `pulse`)",
+        "the nearest is `report`",
+        "each schedule once",
+    ] {
         assert!(error.contains(said), "{said}: {error}");
     }
 }

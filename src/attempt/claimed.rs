@@ -20,6 +20,8 @@ use crate::store::turn::{Claim, ClaimedJob, LockOutcome, Tries, Undecodable};
 pub(crate) struct Claimed {
     shop: Arc<Workshop>,
     token: OwnerToken,
+    /// When its answer came: its locks are not older.
+    claimed_at: LeaseInstant,
     valid_until: AtomicU64,
     /// When the renewal that counts was sent (the claim itself at first).
     renewed_at: AtomicU64,
@@ -41,6 +43,7 @@ impl Claimed {
         Arc::new(Self {
             shop,
             token: claim.token,
+            claimed_at: LeaseInstant::now(),
             valid_until: AtomicU64::new(valid_until.as_nanos()),
             renewed_at: AtomicU64::new(claim.sent_at.as_nanos()),
             renewing: AtomicBool::new(false),
@@ -78,6 +81,12 @@ impl Claimed {
 
     pub(crate) fn token(&self) -> &OwnerToken {
         &self.token
+    }
+
+    /// What is left of the time that locks taken with it are held at least; none when it is over.
+    pub(crate) fn left_of(&self, least: Duration) -> Option<Duration> {
+        let left = self.claimed_at.plus(least).remaining();
+        (!left.is_zero()).then_some(left)
     }
 
     pub(crate) fn valid_until(&self) -> LeaseInstant {

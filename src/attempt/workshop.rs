@@ -121,6 +121,10 @@ impl Ending {
             id: state.job.id,
             token: claim.token().clone(),
             locks: state.locks().to_vec(),
+            keep: match self.verdict {
+                Verdict::Done => envelope.and_then(|envelope| claim.left_of(envelope.body.lock_at_least?)),
+                _ => None,
+            },
             nested: self.nested.clone(),
             unique: envelope.and_then(|envelope| envelope.header.unique.clone()),
             verdict: self.verdict.clone(),

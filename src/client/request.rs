@@ -37,6 +37,7 @@ pub(super) struct Options {
     pub unique_for: Option<Duration>,
     pub retries: Option<u32>,
     pub timeout: Option<Duration>,
+    pub lock_at_least: Option<Duration>,
     pub expires_in: Option<Duration>,
 }
 
@@ -190,6 +191,7 @@ impl Request {
         self.options.priority = definition.priority;
         self.options.retries = definition.retries;
         self.options.timeout = ms(definition.timeout_ms);
+        self.options.lock_at_least = ms(definition.lock_at_least_ms);
         self.options.expires_in = ms(definition.expires_in_ms);
         self
     }
@@ -237,6 +239,7 @@ impl Request {
                 task,
                 retries: options.retries,
                 timeout: options.timeout,
+                lock_at_least: options.lock_at_least,
                 tick: self.tick,
                 args: Bytes::from(args),
             },

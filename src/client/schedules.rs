@@ -346,7 +346,12 @@ impl Request {
 /// # Errors
 /// [`Error::Invalid`].
 pub(crate) fn check_schedule(tasks: &Tasks, definition: &Definition) -> Result<(), Error> {
-    Request::named(&definition.task, tasks.find(&definition.task)?, &definition.args).map(drop)
+    let manifest = tasks.find(&definition.task)?;
+    if definition.lock_at_least_ms.is_some() && manifest.locks.is_empty() {
+        let allowed = format!("a task with a lock: `{}` has none to keep", definition.task);
+        return Err(Invalid::new("lock_at_least", "set", allowed).into());
+    }
+    Request::named(&definition.task, manifest, &definition.args).map(drop)
 }
 
 fn unreadable(name: &ScheduleName) -> Error {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::section::Section;
 use super::tasks::{RETRIES_MAX, TICK, priority};
-use crate::limits::{CATCHUP_WINDOW, DELAY_MAX, TICKS_KEPT_MAX};
+use crate::limits::{CATCHUP_WINDOW, DELAY_MAX, LEASE_MAX, TICKS_KEPT_MAX};
 use crate::names::{QueueName, ScheduleName, TaskName};
 use crate::schedule::{Cron, Every, Missed, Overlap, Schedule, Zone};
 
@@ -40,6 +40,7 @@ fn one(section: &mut Section<'_>) -> Option<Schedule> {
     let priority = section.has("priority").then(|| priority(section));
     let retries = section.number("retries", 0..=RETRIES_MAX);
     let timeout = section.duration("timeout", TICK..=DELAY_MAX);
+    let least = section.duration("lock_at_least", TICK..=LEASE_MAX);
     let expires_in = section.duration("expires_in", TICK..=DELAY_MAX);
     let generation = section.number("generation", 0..=i64::MAX as u64);
     let mut schedule = when?
@@ -61,6 +62,9 @@ fn one(section: &mut Section<'_>) -> Option<Schedule> {
     }
     if let Some(timeout) = timeout {
         schedule = schedule.timeout(timeout);
+    }
+    if let Some(least) = least {
+        schedule = schedule.lock_at_least(least);
     }
     if let Some(after) = expires_in {
         schedule = schedule.expires_in(after);

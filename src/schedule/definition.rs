@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::{Cron, Every, Timing, Zone};
 use crate::error::{Error, Invalid};
 use crate::job::Job;
-use crate::limits::{CATCHUP_WINDOW, DELAY_MAX, SCHEDULE_ARGS_MAX_BYTES, TICKS_KEPT_MAX};
+use crate::limits::{CATCHUP_WINDOW, DELAY_MAX, LEASE_MAX, SCHEDULE_ARGS_MAX_BYTES, TICKS_KEPT_MAX};
 use crate::names::{QueueName, ScheduleName, TaskName};
 use crate::store::new_job::Priority;
 
@@ -72,6 +72,8 @@ pub(crate) struct Definition {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock_at_least_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_in_ms: Option<u64>,
     pub missed: Missed,
     pub overlap: Overlap,
@@ -121,6 +123,7 @@ impl Schedule {
                 priority: None,
                 retries: None,
                 timeout_ms: None,
+                lock_at_least_ms: None,
                 expires_in_ms: None,
                 missed: Missed::default(),
                 overlap: Overlap::default(),
@@ -211,6 +214,14 @@ impl Schedule {
     /// The limit of an attempt in place of the task's.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.definition.timeout_ms = Some(timeout.as_millis() as u64);
+        self
+    }
+
+    /// Keeps the locks of a tick's job until they were held for this long, up to 1 h, once the job is done: for jobs that end so quickly that
+    /// another holder of the lock, by a clock of its own, may come for the same thing. The task has to have a lock. Default: they are free with
+    /// the job's end.
+    pub fn lock_at_least(mut self, least: Duration) -> Self {
+        self.definition.lock_at_least_ms = Some(least.as_millis() as u64);
         self
     }
 
@@ -323,6 +334,9 @@ impl Definition {
             }
         }
         let most = DELAY_MAX.as_millis() as u64;
+        if let Some(ms) = self.lock_at_least_ms.filter(|ms| !(1..=LEASE_MAX.as_millis() as u64).contains(ms)) {
+            problems.push(Invalid::new("lock_at_least", format!("{ms} ms"), "1 ms to 1 h"));
+        }
         for (what, ms, least) in [
             ("catchup_window", Some(self.catchup_ms), 1),
             ("jitter", Some(self.jitter_ms), 0),

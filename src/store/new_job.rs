@@ -125,6 +125,8 @@ pub struct Body {
     pub retries: Option<u32>,
     /// Timeout of an attempt of this job instead of the task's.
     pub timeout: Option<Duration>,
+    /// Once it is done, its locks stay held until they were held for this long.
+    pub lock_at_least: Option<Duration>,
     /// The tick that it was enqueued for.
     pub tick: Option<TickOf>,
     /// The arguments, one JSON object.

@@ -13,6 +13,9 @@ pub struct Settle {
     pub token: OwnerToken,
     /// The task's locks, held under `token`.
     pub locks: Vec<LockKey>,
+    /// When the settle is accepted, the task's locks are not released: they stay under the token for this long from now on and end by
+    /// themselves.
+    pub keep: Option<Duration>,
     /// Nested holds of the attempt, each under a token of its own.
     pub nested: Vec<(LockKey, OwnerToken)>,
     /// The job's unique key, freed when the job ends.

@@ -55,6 +55,7 @@ pub fn job_in(name: &str) -> Draft {
             task: TaskName::new("take").expect("a valid task name"),
             retries: None,
             timeout: None,
+            lock_at_least: None,
             tick: None,
             args: Bytes::from_static(br#"{"sku":"A1","qty":2}"#),
         },

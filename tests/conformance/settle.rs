@@ -1,6 +1,7 @@
 //! Settle: applied if valid, else lost and without any effect.
 
-use linchpin::store::settle::{Charge, Death, SettleAnswer, Verdict};
+use linchpin::names::JobId;
+use linchpin::store::settle::{Charge, Death, Settle, SettleAnswer, Verdict};
 use linchpin::store::turn::{LockOutcome, Turn};
 use linchpin::store::view::State;
 
@@ -259,6 +260,46 @@ async fn a_late_settle_of_a_reaped_job_frees_only_its_own_lock(bench: &Bench) {
     assert_eq!(bench.state(id).await, "gone");
 }
 
+async fn locks_that_a_settle_keeps_are_free_when_their_time_is_over(bench: &Bench) {
+    let worker = bench.worker();
+    let id = bench.put(job().locks(&["k", "l"])).await;
+    let held = worker.claim_one().await;
+    let waiter = bench.put(job().lock("k")).await;
+    assert!(worker.claim(1).await.is_empty());
+    let mut settle = held.settle(Verdict::Done);
+    settle.keep = Some(secs(3));
+    let turn = |settle: &Settle| Turn {
+        settles: vec![settle.clone()],
+        ..wants(0, &[])
+    };
+    assert_eq!(worker.turn(turn(&settle)).await.1.settled, [SettleAnswer::Accepted]);
+    assert_eq!(worker.turn(turn(&settle)).await.1.settled, [SettleAnswer::Lost], "once");
+    assert_eq!(bench.state(id).await, "gone");
+    let later = bench.put(job().lock("l")).await;
+    bench.later(secs(2)).await;
+    worker.look().await;
+    assert!(worker.claim(2).await.is_empty(), "both are kept");
+    assert_eq!(bench.state(waiter).await, "parked:k");
+    bench.later(secs(2)).await;
+    worker.look().await;
+    let mut claimed: Vec<JobId> = worker.claim(2).await.iter().map(|held| held.id).collect();
+    claimed.sort();
+    assert_eq!(claimed, [waiter, later]);
+}
+
+async fn a_refused_settle_keeps_no_lock(bench: &Bench) {
+    let worker = bench.worker();
+    let id = bench.put(job().locks(&["k", "l"])).await;
+    let held = worker.claim_one().await;
+    bench.engine.lose_lock(&key("l")).await;
+    let mut settle = held.settle(Verdict::Done);
+    settle.keep = Some(secs(3600));
+    assert_eq!(bench.surrender(settle).await.expect("an answer"), SettleAnswer::Lost);
+    let again = worker.claim_one().await;
+    assert_eq!((again.id, again.how.clone()), (id, LockOutcome::Acquired));
+    worker.done(&again).await;
+}
+
 async fn a_surrender_is_a_settle_outside_of_any_turn(bench: &Bench) {
     let worker = bench.worker();
     let id = bench.put(job().lock("k")).await;
@@ -315,6 +356,8 @@ on_every_engine!(
     nested_locks_are_freed_by_the_settle,
     a_settle_after_the_deadline_counts_while_nobody_reaped,
     a_late_settle_of_a_reaped_job_frees_only_its_own_lock,
+    locks_that_a_settle_keeps_are_free_when_their_time_is_over,
+    a_refused_settle_keeps_no_lock,
     a_surrender_is_a_settle_outside_of_any_turn,
     everything_done_leaves_only_the_bounded_keys,
 );

@@ -58,6 +58,7 @@ impl Held {
             id: self.job.id,
             token: self.token.clone(),
             locks: self.locks(),
+            keep: None,
             nested: self.nested.clone(),
             unique: self.job.envelope.as_ref().ok().and_then(|envelope| envelope.header.unique.clone()),
             verdict,

@@ -198,6 +198,7 @@ impl Pair {
                 task: TaskName::new("take").expect("a valid name"),
                 retries: None,
                 timeout: None,
+                lock_at_least: None,
                 tick: None,
                 args: Bytes::from_static(b"{}"),
             },

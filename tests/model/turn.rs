@@ -36,6 +36,7 @@ impl Held {
             id: self.job.id,
             token: token.clone(),
             locks: self.locks(),
+            keep: None,
             nested: Vec::new(),
             unique: self.job.envelope.as_ref().ok().and_then(|envelope| envelope.header.unique.clone()),
             verdict,

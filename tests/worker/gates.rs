@@ -32,6 +32,7 @@ fn foreign(task: &str, locks: &[&str], args: &'static str) -> NewJob {
             task: TaskName::new(task).unwrap(),
             retries: None,
             timeout: None,
+            lock_at_least: None,
             tick: None,
             args: args.as_bytes().into(),
         },

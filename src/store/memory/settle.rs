@@ -21,7 +21,16 @@ impl State {
         let id = settle.id;
         let owned = self.owners.get(&id) == Some(&settle.token);
         let valid = owned && self.holds_all(&settle.locks, &settle.nested, &settle.token);
-        freed.add(&settle.locks, &settle.token);
+        match settle.keep {
+            Some(time) if valid => {
+                for key in &settle.locks {
+                    self.keep(key, &settle.token, time);
+                }
+            }
+            // settled before: what it kept then stays
+            Some(_) if !owned => {}
+            _ => freed.add(&settle.locks, &settle.token),
+        }
         freed.0.extend(settle.nested.iter().cloned());
         if !owned {
             self.forgive(id, &settle.token);

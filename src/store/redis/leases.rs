@@ -101,7 +101,7 @@ impl RedisStore {
             .push(code)
             .push(&shape.runs)
             .push(shape.locks.word());
-        a.push(&shape.nested).push(&shape.uniques);
+        a.push(&shape.nested).push(&shape.uniques).push(&shape.kept);
         push_settles(&mut a, &settles, shape.locks);
         let running = self
             .watchdog

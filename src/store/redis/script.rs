@@ -124,7 +124,7 @@ impl Name {
             Name::Ask => lua!["take" "formats" "clients" "unlock" "free" "check" "ask"],
             Name::Release => lua!["formats" "clients" "unlock" "free" "release"],
             Name::GiveUp => lua!["formats" "clients" "unlock" "free" "give_up"],
-            Name::Keep => lua!["keep"],
+            Name::Keep => lua!["unlock" "keep"],
             Name::RenewHolds => lua!["renew_holds"],
             Name::Break => lua!["formats" "clients" "unlock" "free" "break"],
             Name::Watch => lua!["watch"],

@@ -41,6 +41,7 @@ pub(super) struct SettleShape {
     pub(super) locks: SettledLocks,
     pub(super) nested: String,
     pub(super) uniques: String,
+    pub(super) kept: String,
 }
 
 impl SettleShape {
@@ -51,12 +52,16 @@ impl SettleShape {
             locks: SettledLocks::None,
             nested: String::new(),
             uniques: String::new(),
+            kept: String::new(),
         };
         let mut run: Option<(&OwnerToken, usize)> = None;
         for (i, settle) in settles.iter().enumerate() {
             shape.locks = shape.locks.max(SettledLocks::of(settle.locks.len()));
             if let Some(key) = &settle.unique {
                 let _ = writeln!(shape.uniques, "{}={}", i + 1, key.wire());
+            }
+            if let Some(keep) = settle.keep {
+                let _ = write!(shape.kept, "{}={},", i + 1, millis(keep));
             }
             for (key, token) in &settle.nested {
                 let _ = writeln!(shape.nested, "{}={token}={}", i + 1, key.wire());

@@ -258,7 +258,7 @@ fn joined<T: AsRef<str>>(names: impl Iterator<Item = T>) -> String {
 fn arguments(worker: &ProcessId, lane: Lane, token: &OwnerToken, turn: &Turn) -> Arguments {
     let c = turn.settles.len();
     let blob = if turn.log { log::pack(&turn.settles) } else { Vec::new() };
-    let mut a = Arguments::with_capacity(23 + 3 * c, 400 + blob.len() + 80 * c);
+    let mut a = Arguments::with_capacity(24 + 3 * c, 400 + blob.len() + 80 * c);
     a.push(format!("l:{worker}.{}", lane.lane))
         .int(lane.number)
         .push(format!("{}|", lane.number - 1))
@@ -287,7 +287,7 @@ fn arguments(worker: &ProcessId, lane: Lane, token: &OwnerToken, turn: &Turn) ->
         let _ = write!(counts, "{name}={n},");
     }
     a.push(counts).push(joined(turn.finished.iter().map(OwnerToken::as_str)));
-    a.push(if turn.want == 0 && c == 0 { "1" } else { "0" });
+    a.push(if turn.want == 0 && c == 0 { "1" } else { "0" }).push(shape.kept);
     push_settles(&mut a, &turn.settles, shape.locks);
     a
 }

@@ -89,6 +89,10 @@ fn write_body(out: &mut Vec<u8>, body: &Body) {
         out.extend_from_slice(b"|timeout=");
         write_number(out, millis(timeout));
     }
+    if let Some(least) = body.lock_at_least {
+        out.extend_from_slice(b"|lock_at_least=");
+        write_number(out, millis(least));
+    }
     if let Some(tick) = &body.tick {
         let nominal = tick.nominal.format(NOMINAL);
         out.extend_from_slice(format!("|tick={};{};{nominal};{}", tick.at.timestamp(), tick.missed, tick.schedule).as_bytes());
@@ -99,8 +103,14 @@ fn write_body(out: &mut Vec<u8>, body: &Body) {
 
 /// Writes a job: the value of `jobs` to `value`; answers its body when that stands apart.
 pub(super) fn write_job(value: &mut Vec<u8>, job: &NewJob) -> Option<Vec<u8>> {
-    // how long the body is: the task line's options are at most 60 bytes, a tick 140
-    let about = job.body.args.len() + job.body.task.as_str().len() + if job.body.tick.is_some() { 200 } else { 60 };
+    // how long the body is: the task line's options are at most 60 bytes, what a schedule adds 170
+    let about = job.body.args.len()
+        + job.body.task.as_str().len()
+        + if job.body.tick.is_some() || job.body.lock_at_least.is_some() {
+            240
+        } else {
+            60
+        };
     if about <= BODY_INLINE_MAX_BYTES {
         write_header(value, &job.header, false);
         write_body(value, &job.body);
@@ -223,11 +233,12 @@ impl Reader {
         let mut fields = line.split('|');
         let name = fields.next().unwrap_or_default();
         let task = self.task(name).ok_or_else(|| undecodable(format!("task name {name:?}")))?;
-        let (mut retries, mut timeout, mut tick) = (None, None, None);
+        let (mut retries, mut timeout, mut lock_at_least, mut tick) = (None, None, None, None);
         for field in fields {
             match field.split_once('=') {
                 Some(("retries", n)) => retries = Some(n.parse().map_err(|_| undecodable(format!("retries {n:?}")))?),
                 Some(("timeout", ms)) => timeout = optional_ms(ms)?,
+                Some(("lock_at_least", ms)) => lock_at_least = optional_ms(ms)?,
                 Some(("tick", of)) => tick = Some(tick_of(of).ok_or_else(|| undecodable(format!("tick {of:?}")))?),
                 _ => return Err(undecodable(format!("{field:?} in the task line"))),
             }
@@ -236,6 +247,7 @@ impl Reader {
             task,
             retries,
             timeout,
+            lock_at_least,
             tick,
             args: Bytes::copy_from_slice(&body[end + 1..]),
         })
@@ -322,6 +334,7 @@ mod tests {
                 task: TaskName::new("decrement").expect("name"),
                 retries: Some(2),
                 timeout: Some(Duration::from_secs(30)),
+                lock_at_least: None,
                 tick: None,
                 args: Bytes::from(vec![b'x'; args]),
             },

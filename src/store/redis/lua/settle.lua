@@ -2,10 +2,11 @@
 -- KEYS: -
 -- ARGV: read through settle's parameters, see turn.lua; locks: '0' none, '1' one a job or none, '2' several too
 -- Returns: settle(base,...) -> accept bits ('' when all are accepted); calls freed(key) for each lock that it released
+-- kept: locks that stay, "index=ms,": only when the settle is accepted, which is asked before anything is written for them
 -- The first write is one that a full server allows: HDEL.
 -- Cost: 1 HMGET, 1 HDEL a lock key, 2 variadic HDEL for the done ones; up to 15 commands for any other verdict
 -- Called by: turn, surrender
-local function settle(at,c,codes,runs,locks,nested,uniques,ms,freed)
+local function settle(at,c,codes,runs,locks,nested,uniques,kept,ms,freed)
   local ids=at
   local lk=at+c
   local ex=locks=='0' and lk or lk+c                     -- extras follow, one for each verdict other than done
@@ -14,6 +15,11 @@ local function settle(at,c,codes,runs,locks,nested,uniques,ms,freed)
   local loose={}                                         -- freed after all jobs are back: a waiter stands before them
   local checks=rare.checks
   if codes~='' then call('HDEL',STATE,'-') end           -- likewise
+  local stay
+  if kept~='' then
+    stay={}
+    for j,time in string.gmatch(kept,'(%d+)=(%d+),') do stay[tonumber(j)]=time end
+  end
   local nest
   if nested~='' then
     nest={}
@@ -28,7 +34,14 @@ local function settle(at,c,codes,runs,locks,nested,uniques,ms,freed)
       if locks~='0' then
         local ls=A[lk+i]
         if ls~='' then
-          if locks=='1' or not find(ls,',',1,true) then
+          local time=stay and stay[i]
+          if time and own[i]==tok then
+            for key in string.gmatch(ls,'[^,]+') do good=good and holds(key,tok) end
+          end
+          if time and own[i]~=tok then                    -- settled before: what it kept then stays
+          elseif time and good then
+            for key in string.gmatch(ls,'[^,]+') do keep(key,tok,time,ms) end
+          elseif locks=='1' or not find(ls,',',1,true) then
             if not unlock(ls,tok) then good=false end
             if checks then loose[#loose+1]=ls end
           else

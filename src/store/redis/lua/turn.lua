@@ -3,7 +3,7 @@
 -- ARGV: 1 lane field 2 number 3 "<number-1>|" 4 resend (0/1) 5 token 6 want 7 lease+grace ms 8 lock ttl ms 9 queues, by `,` 10 queues whose mark
 --   it took 11 suspects it may claim (0 none, 1 one, 2 one alone, or the id of the only job it may claim) 12 attempts blob or '' 13 attempts kept, 0 for no log 14 c 15 a letter a verdict, '' when all
 --   are done 16 runs "token=count," in the order of the settles 17 locks (0 none, 1 at most one a job, 2 several) 18 nested holds "index=token=key\n" 19 uniques "index=key\n"
---   20 counts "name=n," 21 finished claims, by `,` 22 a look is wanted (0/1); then ids[c], lock specs[c] unless 17 is 0, an extra for each verdict not done
+--   20 counts "name=n," 21 finished claims, by `,` 22 a look is wanted (0/1) 23 locks kept "index=ms,"; then ids[c], lock specs[c] unless 17 is 0, an extra for each verdict not done
 -- Returns: {"fence|more|ms|replay", accept bits ('' = all), ids in one string, notes, values...}; {"STALE"}, {"LANE_LOST"}, {"EARLY"}
 -- Cost: about 14 commands and, a job, the parts of settle and claim; at most 100 settles, 100 claims, 200 promotions
 -- Called by: RedisStore::turn
@@ -79,7 +79,7 @@ local function freed(key)
 end
 local bits,nos='',nil
 if c>0 then
-  bits=settle(22,c,A[15],A[16],A[17],A[18],A[19],ms,freed)
+  bits=settle(23,c,A[15],A[16],A[17],A[18],A[19],A[23],ms,freed)
   if A[12]~='' then
     local no=tonumber(st[4] or '')
     if not no then

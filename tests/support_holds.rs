@@ -2,7 +2,7 @@
 mod support;
 
 use redis::AsyncCommands;
-use support::{Fault, Proxy, RedisServer, within};
+use support::{Fault, Proxy, RedisServer, WallClock, within};
 
 async fn connect(url: &str) -> redis::RedisResult<redis::aio::MultiplexedConnection> {
     redis::Client::open(url)?.get_multiplexed_async_connection().await
@@ -83,4 +83,23 @@ async fn a_black_hole_is_silent_until_it_ends() {
     within("cut", async { while through.incr::<_, _, i64>("n", 1).await.is_ok() {} }).await;
     proxy.set(Fault::Refuse);
     assert!(connect(&proxy.url()).await.is_err());
+}
+
+#[test]
+fn a_wall_clock_is_off_for_who_was_given_it_and_can_be_set_meanwhile() {
+    let now = || {
+        std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .unwrap()
+            .as_secs() as i64
+    };
+    let clock = WallClock::off_by(3_600_000);
+    let server = RedisServer::options().environment(clock.environment()).start();
+    let off = || {
+        let reply = server.command(&["TIME"]).unwrap();
+        reply.lines().nth(2).unwrap().parse::<i64>().unwrap() - now()
+    };
+    assert!((3590..=3610).contains(&off()), "{}", off());
+    clock.set(-3_600_000);
+    assert!((-3610..=-3590).contains(&off()), "{}", off());
 }

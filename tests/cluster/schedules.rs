@@ -1,6 +1,7 @@
 //! A schedule across worker processes that are killed, and a server that freezes, forgets its scripts and is started anew: each tick once, none lost.
 //!
-//! No clock of a replica decides anything, so none is shifted here: the instants come from the server's answers.
+//! The wall clocks of the replicas are off by up to three seconds, each by its own: none of them decides anything, the instants come from the
+//! server's answers.
 
 use std::collections::BTreeMap;
 use std::process::{Child, Command, Stdio};
@@ -10,7 +11,7 @@ use linchpin::schedule::{Missed, Overlap, Schedule};
 use linchpin::{Attempt, Client, TaskResult, Worker, task};
 
 use crate::crew::{LEASE, client_at, full};
-use crate::support::RedisServer;
+use crate::support::{RedisServer, WallClock};
 
 const URL: &str = "LINCHPIN_CLUSTER_TICKER";
 
@@ -46,13 +47,14 @@ async fn replica() {
         .expect("runs for ever");
 }
 
-fn spawn(url: &str) -> Child {
+fn spawn(url: &str, clock: &WallClock) -> Child {
     let mut command = Command::new(std::env::current_exe().expect("this test"));
     command
         .args(["schedules::replica", "--exact"])
         .env(URL, url)
         .stdout(Stdio::null())
         .stderr(Stdio::null());
+    command.envs(clock.environment());
     command.spawn().expect("a process")
 }
 
@@ -68,16 +70,18 @@ fn seen(server: &RedisServer) -> BTreeMap<i64, Vec<String>> {
     ticks
 }
 
-async fn survives(faults: usize, fault: impl Fn(&mut RedisServer, &mut Vec<Child>, usize)) {
+async fn survives(faults: usize, fault: impl Fn(&mut RedisServer, &mut Vec<Child>, &[WallClock], usize)) {
     let mut server = RedisServer::options().append_only().start();
     let url = server.url();
-    let mut replicas: Vec<Child> = (0..if full() { 8 } else { 4 }).map(|_| spawn(&url)).collect();
+    let count = if full() { 8 } else { 4 };
+    let clocks: Vec<WallClock> = (0..count).map(|n| WallClock::off_by(n * 6000 / (count - 1) - 3000)).collect();
+    let mut replicas: Vec<Child> = clocks.iter().map(|clock| spawn(&url, clock)).collect();
     let begun = Instant::now();
     let mut done = 0;
     while done < faults {
         tokio::time::sleep(Duration::from_secs(3)).await;
         if done > 0 || !seen(&server).is_empty() {
-            fault(&mut server, &mut replicas, done);
+            fault(&mut server, &mut replicas, &clocks, done);
             done += 1;
         }
         assert!(begun.elapsed() < Duration::from_secs(300), "no tick");
@@ -105,18 +109,18 @@ async fn survives(faults: usize, fault: impl Fn(&mut RedisServer, &mut Vec<Child
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_tick_is_once_while_replicas_are_killed() {
-    survives(if full() { 40 } else { 3 }, |server, replicas, n| {
+    survives(if full() { 40 } else { 3 }, |server, replicas, clocks, n| {
         let at = n % replicas.len();
         replicas[at].kill().expect("a child");
         replicas[at].wait().expect("a child");
-        replicas[at] = spawn(&server.url());
+        replicas[at] = spawn(&server.url(), &clocks[at]);
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_tick_is_once_while_the_server_freezes_restarts_and_forgets_its_scripts() {
-    survives(if full() { 12 } else { 3 }, |server, _, n| match n % 3 {
+    survives(if full() { 12 } else { 3 }, |server, _, _, n| match n % 3 {
         0 => {
             server.pause();
             std::thread::sleep(Duration::from_secs(if full() { 5 } else { 3 }));

@@ -8,7 +8,7 @@ use linchpin::names::Namespace;
 use linchpin::store::redis::RedisStore;
 use linchpin::{Client, Error};
 
-use crate::support::{Fault, Proxy, RedisServer, within};
+use crate::support::{Fault, Proxy, RedisServer, WallClock, within};
 
 pub async fn store(url: &str) -> Arc<RedisStore> {
     let namespace = Namespace::new("t").expect("a name");
@@ -263,4 +263,87 @@ async fn many_locks_used_once_leave_nothing() {
         .map(|(key, _)| key)
         .collect();
     assert!(keys.len() <= 2 && !keys.iter().any(|key| key.starts_with("lock:")), "{keys:?}");
+}
+
+const SHIFTED: &str = "LINCHPIN_SHIFTED_CLIENT";
+
+/// Adds one to a number in Redis as often as told, by reading and writing it under a lock.
+async fn add(client: &Client, server: redis::Client, times: usize) {
+    let mut connection = server.get_multiplexed_async_connection().await.expect("our own server");
+    for _ in 0..times {
+        let lock = client.lock("k").wait(Duration::from_secs(30));
+        let guard = within("the lock", lock.acquire()).await.expect("in turn");
+        let number: Option<u64> = redis::cmd("GET").arg("n").query_async(&mut connection).await.expect("a read");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+        let number = number.unwrap_or_default() + 1;
+        let fence: u64 = guard.fence().0;
+        let last: Option<u64> = redis::cmd("GETSET")
+            .arg("fence")
+            .arg(fence)
+            .query_async(&mut connection)
+            .await
+            .expect("a write");
+        assert!(last.unwrap_or_default() < fence, "fences grow");
+        let _: () = redis::cmd("SET")
+            .arg("n")
+            .arg(number)
+            .query_async(&mut connection)
+            .await
+            .expect("a write");
+        guard.release().await.expect("an answer");
+    }
+}
+
+/// A process whose wall clock is off: does nothing in an ordinary run.
+#[tokio::test]
+async fn shifted_client() {
+    let Ok(url) = std::env::var(SHIFTED) else { return };
+    add(&client(&url).await, redis::Client::open(url).expect("an URL"), 50).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clocks_an_hour_apart_exclude_each_other_all_the_same() {
+    let (ahead, behind) = (WallClock::off_by(3_600_000), WallClock::off_by(-3_600_000));
+    let server = RedisServer::options().environment(ahead.environment()).start();
+    let mut process = std::process::Command::new(std::env::current_exe().expect("this test"));
+    process.args(["faults::shifted_client", "--exact"]).env(SHIFTED, server.url());
+    process.envs(behind.environment()).stdout(std::process::Stdio::null());
+    let mut process = process.spawn().expect("a process");
+    let client = client(&server.url()).await;
+    add(&client, server.client(), 50).await;
+    let ended = tokio::task::spawn_blocking(move || process.wait()).await.expect("no panic");
+    assert!(ended.expect("our own child").success());
+    assert!(server.command(&["GET", "n"]).expect("a read").contains("100"));
+}
+
+#[tokio::test]
+async fn a_server_clock_that_jumps_ends_holds_and_fences_grow_on() {
+    let clock = WallClock::off_by(0);
+    let server = RedisServer::options().environment(clock.environment()).start();
+    let client = client(&server.url()).await;
+    let before = client.lock("k").lease(Duration::from_secs(30)).try_acquire().await.expect("free");
+    let renewed = client.lock("l").try_acquire().await.expect("free");
+    clock.set(3_600_000);
+    let after = client.lock("k").try_acquire().await.expect("its time is over for the server");
+    assert!(after.fence() > before.fence());
+    assert_eq!(before.release().await.expect("an answer"), ReleaseAnswer::NotHeld);
+    let loss = within("the loss", renewed.lost()).await;
+    assert_eq!(loss, Loss::Expired, "found by the next renewal");
+    clock.set(-3_600_000);
+    assert_eq!(after.release().await.expect("an answer"), ReleaseAnswer::Released);
+    let last = client.lock("k").try_acquire().await.expect("free");
+    assert!(last.fence() > after.fence(), "though the clock stepped back");
+    let began = calls(&server, "evalsha");
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(calls(&server, "evalsha") - began < 20, "nothing spins");
+    last.release().await.expect("an answer");
+}
+
+/// How often a command was called.
+fn calls(server: &RedisServer, command: &str) -> u64 {
+    let stats = server.command(&["INFO", "commandstats"]).expect("a read");
+    let line = stats
+        .lines()
+        .find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")));
+    line.map_or(0, |line| line.split(',').next().unwrap_or("0").parse().expect("a number"))
 }

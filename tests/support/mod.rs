@@ -1,11 +1,13 @@
-//! What the tests stand on: Redis servers of their own, and a proxy that breaks the way to them.
+//! What the tests stand on: Redis servers of their own, and a proxy that breaks the way to them, wall clocks that are off.
 //!
 //! A test file says `mod support;` and takes what it needs.
 #![allow(dead_code, unused_imports)]
 
+mod clock;
 mod proxy;
 mod server;
 
+pub use clock::WallClock;
 pub use proxy::{Fault, Proxy};
 pub use server::{RedisOptions, RedisServer};
 

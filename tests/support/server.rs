@@ -18,6 +18,7 @@ pub struct RedisOptions {
     tcp: bool,
     password: Option<String>,
     args: Vec<String>,
+    environment: Vec<(&'static str, PathBuf)>,
 }
 
 impl RedisOptions {
@@ -42,6 +43,12 @@ impl RedisOptions {
     /// Adds a setting, for example `.arg("maxmemory", "2mb")`.
     pub fn arg(mut self, name: &str, value: &str) -> Self {
         self.args.extend([format!("--{name}"), value.to_owned()]);
+        self
+    }
+
+    /// Has these variables in its environment.
+    pub fn environment(mut self, environment: [(&'static str, PathBuf); 2]) -> Self {
+        self.environment = environment.to_vec();
         self
     }
 
@@ -195,6 +202,7 @@ impl RedisServer {
             command.arg("--requirepass").arg(password);
         }
         command.args(&self.options.args);
+        command.envs(self.options.environment.iter().map(|(name, value)| (name, value)));
         let _ = std::fs::remove_file(&self.socket);
         let child = command.spawn().expect("redis-server is installed (scripts/test installs it)");
         self.child = Some(child);

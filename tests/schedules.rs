@@ -1,8 +1,17 @@
 //! Schedules on workers, on both engines: each tick once, whoever fires it.
 //!
-//! What the faults of others stand for here: one job per replica, a tick lost in a hand-over (`each_tick_fires_once_whichever_worker_fires_it`, `tests/cluster`),
-//! an edited schedule that fires at once, a restart that re-anchors, a manual run that cancels the next tick, a replica without schedules that wipes everybody's,
-//! more than 100 missed ticks and never again (each a test below or in `src/schedule/row.rs`); zones, DST and impossible dates are in `tests/cron`.
+//! What broke others, and the test that it does not happen here (without a path: below):
+//! - a job for each replica: `each_tick_fires_once_whichever_worker_fires_it`
+//! - a leader told by its hostname, one that goes on believing, a tick lost when the lead changes hands: nobody leads, and
+//!   `tests/cluster/schedules.rs` kills replicas whose clocks differ, freezes and restarts the server
+//! - more than 100 missed ticks and never again: `after_more_missed_ticks_than_anybody_counts_it_goes_on` (`src/schedule/row/tests.rs`)
+//! - an edit that fires at once, a restart that counts anew: `an_edited_schedule_counts_from_now_and_a_restart_keeps_its_place`
+//! - a chain in which each run starts the next, until one is lost: `jobs_that_fail_or_are_deleted_end_no_schedule`
+//! - a run by hand that cancels the next tick: `a_run_by_hand_leaves_the_next_tick_alone`
+//! - a replica without schedules that wipes everybody's: `a_schedule_of_run_time_is_fired_by_workers_that_never_heard_of_it`
+//! - a zone kept as an offset: `a_zone_is_its_rules_and_no_offset`; 02:30 lost or doubled when the clock changes: `every_vector_holds` and
+//!   `the_library_agrees_with_a_simulator_around_every_change`; a date that never comes: `a_date_that_never_comes_is_refused_and_does_not_loop`;
+//!   Sunday as 0, 1 or 7: `sunday_is_0_and_7_and_has_two_names` (all in `tests/cron`)
 #![cfg(all(feature = "redis", feature = "macros"))]
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -373,6 +382,28 @@ async fn the_lock_of_a_quick_job_is_kept_as_long_as_its_schedule_says(clients: [
     within("the worker", running).await.expect("no panic").expect("no error");
 }
 
+#[task(every = "1s")]
+async fn hopeless(attempt: Attempt, seen: Data<Arc<Seen>>) -> TaskResult {
+    let tick = attempt.tick().cloned().expect("a tick");
+    seen.0.lock().expect("no panic").entry(tick.at.timestamp()).or_default().push(tick);
+    Err(linchpin::TaskError::discard("no use"))
+}
+
+async fn jobs_that_fail_or_are_deleted_end_no_schedule(clients: [Client; 2]) {
+    let seen = Arc::new(Seen::default());
+    let worker = Worker::builder(&clients[0]).task::<hopeless>().data(seen.clone());
+    let worker = worker.build().expect("a worker");
+    let (stop, stopped) = oneshot::channel::<()>();
+    let running = tokio::spawn(worker.run(async { drop(stopped.await) }));
+    for count in 1..=3 {
+        until("a tick", async || seen.ticks().len() >= count).await;
+        let filter = linchpin::store::page::JobFilter::default();
+        clients[1].delete_dead(&filter).await.expect("an answer");
+    }
+    drop(stop);
+    within("the worker", running).await.expect("no panic").expect("no error");
+}
+
 async fn a_tick_that_replaces_the_job_before_it_cancels_that_one_and_starts(clients: [Client; 2]) {
     let seen = Arc::new(Seen::default());
     let schedule = Schedule::every("replaced", "1s").job(endless {}).overlap(Overlap::Replace);
@@ -410,6 +441,7 @@ async fn a_task_is_its_own_schedule(clients: [Client; 2]) {
 
 on_every_engine! {
     a_task_is_its_own_schedule,
+    jobs_that_fail_or_are_deleted_end_no_schedule,
     the_lock_of_a_quick_job_is_kept_as_long_as_its_schedule_says,
     a_tick_that_replaces_the_job_before_it_cancels_that_one_and_starts,
     a_schedule_that_no_worker_brings_any_more_is_not_fired,

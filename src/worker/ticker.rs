@@ -18,7 +18,7 @@ use crate::manifest::Manifest;
 use crate::names::{JobId, ProcessId, ScheduleName};
 use crate::schedule::{Change, Definition, Due, Fate, Plan, Row};
 use crate::store::Store;
-use crate::store::new_job::{NewJob, TickOf};
+use crate::store::new_job::{Accepted, NewJob, TickOf};
 use crate::store::schedules::{ScheduleStep, StepAnswer};
 use crate::worker::herald::Again;
 use clock::StoreClock;
@@ -231,7 +231,8 @@ impl Ticker {
             let stepped = self.store.step_schedule(step).await?;
             self.clock.set(stepped.now);
             match stepped.answer {
-                StepAnswer::Done(_) => {
+                StepAnswer::Done(accepted) => {
+                    warn_of_conflicts(name, &accepted);
                     self.keep(name, Some(new), now);
                     if alive {
                         continue;
@@ -385,5 +386,14 @@ impl Ticker {
             }
         }
         Ok(())
+    }
+}
+
+/// A tick's identity is a unique key like any: somebody may have enqueued other work under it.
+fn warn_of_conflicts(name: &ScheduleName, accepted: &[Accepted]) {
+    for accepted in accepted {
+        if let Accepted::Conflict(holder) = accepted {
+            tracing::warn!(schedule = %name, job.id = %holder, "a tick's unique key is held by a job that is not the schedule's: the tick has no job");
+        }
     }
 }

@@ -122,3 +122,38 @@ fn an_unknown_zone_names_the_nearest() {
 fn a_literal_is_checked_while_compiling() {
     assert_eq!(linchpin::cron!("30 2 * * mon-fri"), cron("30 2 * * 1-5"));
 }
+
+#[test]
+fn sunday_is_0_and_7_and_has_two_names() {
+    let of = |line| ticks(line, "UTC", "2026-11-30T00:00:00Z", 3);
+    let sundays = of("0 6 * * 0");
+    assert!(sundays[0].starts_with("2026-12-06"), "{sundays:?}");
+    for same in ["0 6 * * 7", "0 6 * * sun", "0 6 * * Sunday", "0 6 * * 7-7"] {
+        assert_eq!(of(same), sundays, "{same}");
+    }
+    assert!(of("0 6 * * 1")[0].starts_with("2026-11-30"), "Monday is 1");
+}
+
+#[test]
+fn a_date_that_never_comes_is_refused_and_does_not_loop() {
+    for never in ["0 0 30 2 *", "0 0 31 4,6,9,11 *", "0 0 0 1 1 * 1969"] {
+        assert!(Cron::parse(never).is_err(), "{never}");
+    }
+    let leap = ticks("0 0 29 2 *", "UTC", "2096-03-01T00:00:00Z", 3);
+    assert!(leap.is_empty(), "2100 has none: {leap:?}");
+}
+
+#[test]
+fn a_zone_is_its_rules_and_no_offset() {
+    let at_three = |after| ticks("0 3 * * *", "Europe/Berlin", after, 1);
+    assert!(
+        at_three("2026-01-10T12:00:00Z")[0].contains("02:00"),
+        "{:?}",
+        at_three("2026-01-10T12:00:00Z")
+    );
+    assert!(
+        at_three("2026-07-10T12:00:00Z")[0].contains("01:00"),
+        "{:?}",
+        at_three("2026-07-10T12:00:00Z")
+    );
+}

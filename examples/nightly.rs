@@ -13,6 +13,7 @@
 mod server;
 
 use std::collections::BTreeMap;
+use std::io::IsTerminal;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
@@ -57,6 +58,7 @@ async fn close_books(attempt: Attempt) -> TaskResult {
 async fn main() -> anyhow::Result<ExitCode> {
     tracing_subscriber::fmt()
         .with_env_filter("error")
+        .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr)
         .init();
     if let Ok(place) = std::env::var(REPLICA) {

@@ -103,6 +103,8 @@ impl Field {
 pub enum Kind {
     /// Text.
     String,
+    /// Text without NUL: it stands among the arguments of a command.
+    Word,
     /// A whole number.
     Int,
     /// A whole number from 0.
@@ -116,13 +118,14 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The kinds that can be named, in order.
+    /// The kinds that a configuration can name, in order.
     pub const NAMED: [Self; 5] = [Self::String, Self::Int, Self::Uint, Self::Float, Self::Bool];
 
-    /// Its word in manifests and configurations.
+    /// Its word for people, and in configurations.
     pub fn word(self) -> &'static str {
         match self {
             Self::String => "string",
+            Self::Word => "string without NUL",
             Self::Int => "int",
             Self::Uint => "uint",
             Self::Float => "float",
@@ -140,6 +143,7 @@ impl Kind {
     pub fn admits(self, value: &serde_json::Value) -> bool {
         match self {
             Self::String => value.is_string(),
+            Self::Word => value.as_str().is_some_and(|text| !text.contains('\0')),
             Self::Int => value.is_i64() || value.is_u64(),
             Self::Uint => value.is_u64(),
             Self::Float => value.is_number(),

@@ -167,6 +167,7 @@ fn what(value: &Value) -> &'static str {
         Value::Number(number) if number.is_f64() => "a number written as a fraction or with an exponent",
         Value::Number(number) if number.is_i64() && !number.is_u64() => "a negative number",
         Value::Number(_) => "a number",
+        Value::String(text) if text.contains('\0') => "text with NUL",
         Value::String(_) => "text",
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use linchpin::attempt::StopCause;
 use linchpin::config::CommandTask;
-use linchpin::job::{Field, JobSpec};
+use linchpin::job::{Field, JobSpec, Kind};
 use linchpin::registry::Registration;
 use linchpin::task::TaskSpec;
 use linchpin::{Attempt, TaskError, TaskResult};
@@ -63,7 +63,13 @@ fn kept(text: &str) -> &'static str {
 }
 
 fn fields(command: &CommandTask) -> &'static [Field] {
-    Box::leak(command.args.iter().map(|(name, kind)| Field::new(kept(name), *kind)).collect())
+    let in_words = |name: &str| command.exec.iter().any(|word| word.fields().any(|field| field == name));
+    let kind = |name: &str, kind| match kind {
+        Kind::String if in_words(name) => Kind::Word,
+        kind => kind,
+    };
+    let fields = command.args.iter().map(|(name, of)| Field::new(kept(name), kind(name, *of)));
+    Box::leak(fields.collect())
 }
 
 async fn run(task: Arc<CommandTask>, attempt: Attempt, args: Map<String, Value>) -> TaskResult {

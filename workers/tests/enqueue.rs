@@ -122,6 +122,19 @@ async fn lines_have_the_options_of_the_command_and_a_refusal_names_its_line() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nul_cannot_be_an_argument_of_a_command_and_is_refused_when_it_is_enqueued() {
+    let shop = Shop::open(TASKS).await;
+    let output = shop.enqueue(&["tell", r#"{"text":"a\u0000b","n":1}"#]);
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(
+        error.contains("\"text\"") && error.contains("text with NUL is no string without NUL"),
+        "{error}"
+    );
+    assert_eq!(shop.client.census().await.expect("a read").jobs, 0, "nothing was enqueued");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_in_a_job_stays_out_of_the_messages_about_it() {
     let shop = Shop::open(TASKS).await;
     for args in [

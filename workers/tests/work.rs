@@ -31,6 +31,8 @@ fn the_file_in_the_repository_runs_a_job_at_once() {
         "{}",
         text(&output.stderr)
     );
+    assert!(text(&output.stderr).contains("INFO"), "{}", text(&output.stderr));
+    assert!(!text(&output.stderr).contains('\u{1b}'), "colours are for a terminal");
     for (job, said) in [
         (r#"decremnt {"sku":"A1","qty":2}"#, "the nearest is `decrement`"),
         (r#"decrement {"sku":"A1"}"#, "\"qty\""),

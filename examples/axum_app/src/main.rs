@@ -12,6 +12,7 @@
 mod orders;
 mod stock;
 
+use std::io::IsTerminal;
 use std::net::SocketAddr;
 
 use clap::Parser;
@@ -36,6 +37,7 @@ async fn main() -> anyhow::Result<()> {
     let options = Options::parse();
     tracing_subscriber::fmt()
         .with_env_filter("info")
+        .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr)
         .init();
 

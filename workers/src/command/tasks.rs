@@ -91,7 +91,10 @@ fn arguments(listed: &Value) -> String {
         format!(
             "{}: {}{optional}",
             arg["name"].as_str().unwrap_or("?"),
-            arg["kind"].as_str().unwrap_or("?")
+            match arg["kind"].as_str() {
+                Some("word") => "string", // as a configuration has it
+                kind => kind.unwrap_or("?"),
+            }
         )
     };
     match args {

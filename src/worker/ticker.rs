@@ -2,6 +2,7 @@
 //! store lets one of them do it. Only the store's clock counts.
 
 mod clock;
+mod jobs;
 mod timetable;
 
 use std::collections::{BTreeSet, HashMap};
@@ -11,17 +12,17 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
-use crate::client::{Request, Tasks};
+use crate::client::Tasks;
 use crate::error::Error;
 use crate::limits::SCHEDULE_ORPHANED;
 use crate::manifest::Manifest;
 use crate::names::{JobId, ProcessId, ScheduleName};
-use crate::schedule::{Change, Definition, Due, Fate, Plan, Row};
+use crate::schedule::{Change, Definition, Plan, Row};
 use crate::store::Store;
-use crate::store::new_job::{Accepted, NewJob, TickOf};
 use crate::store::schedules::{ScheduleStep, StepAnswer};
 use crate::worker::herald::Again;
 use clock::StoreClock;
+use jobs::warn_of_conflicts;
 
 pub(crate) use timetable::{Brought, Timetable};
 
@@ -162,8 +163,10 @@ impl Ticker {
             self.agenda.remove(&(known.at, name.clone()));
         }
         let Some(text) = text else { return };
-        // a row of a later release is left to that
-        let Some((row, job)) = Row::read(&text) else { return };
+        let Some((row, job)) = Row::read(&text) else {
+            tracing::warn!(schedule = %name, "its row cannot be read: left to the release that wrote it");
+            return;
+        };
         self.agenda.insert((at, name.clone()));
         self.known.insert(name.clone(), Known { text, row, job, at });
     }
@@ -274,39 +277,6 @@ impl Ticker {
         Ok(false)
     }
 
-    /// The jobs of the ticks that fire, and the latest of them; what becomes of each is noted in the row.
-    fn jobs(&self, name: &ScheduleName, change: &mut Change, now: u64) -> (Vec<NewJob>, Option<JobId>) {
-        let definition = change.row.definition.clone();
-        let timing = definition.timing();
-        let (mut jobs, mut last) = (Vec::new(), None);
-        for Due { at, missed } in std::mem::take(&mut change.fire) {
-            let late = now.saturating_sub(definition.fires_at(name, at));
-            let instant = chrono::DateTime::from_timestamp(at, 0).unwrap_or_default();
-            let tick = TickOf {
-                schedule: name.clone(),
-                at: instant,
-                nominal: timing
-                    .as_ref()
-                    .and_then(|timing| timing.nominal(at))
-                    .unwrap_or_else(|| instant.naive_utc()),
-                missed,
-            };
-            match Request::tick_job(&self.tasks, &definition, tick) {
-                Ok(job) => {
-                    tracing::debug!(schedule = %name, tick = at, job.id = %job.id, late_ms = late, missed, "tick");
-                    change.row.note(at, Fate::Fired, late, Some(job.id), 1);
-                    last = Some(job.id);
-                    jobs.push(job);
-                }
-                Err(error) => {
-                    tracing::error!(schedule = %name, tick = at, %error, "a tick without a job: define the schedule anew");
-                    change.row.note(at, Fate::Refused, late, None, 1);
-                }
-            }
-        }
-        (jobs, last)
-    }
-
     /// How long after it was last said this replica says again that it brings a schedule.
     fn seen_again(&self, name: &ScheduleName) -> u64 {
         SEEN_AGAIN.as_millis() as u64 - self.share(name, SEEN_AGAIN / 2)
@@ -386,14 +356,5 @@ impl Ticker {
             }
         }
         Ok(())
-    }
-}
-
-/// A tick's identity is a unique key like any: somebody may have enqueued other work under it.
-fn warn_of_conflicts(name: &ScheduleName, accepted: &[Accepted]) {
-    for accepted in accepted {
-        if let Accepted::Conflict(holder) = accepted {
-            tracing::warn!(schedule = %name, job.id = %holder, "a tick's unique key is held by a job that is not the schedule's: the tick has no job");
-        }
     }
 }

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 #[command(next_help_heading = "Store")]
 pub struct Session {
     /// A configuration file; variables such as LINCHPIN__STORE__URL go before it.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", env = "LINCHPIN_CONFIG")]
     config: Option<PathBuf>,
     /// The store: redis://, rediss://, unix:// or memory://. Goes before the configuration.
     #[arg(long, value_name = "URL")]
@@ -45,25 +45,34 @@ impl Session {
                 "a memory:// store lives and ends with its process, so this command would find it empty: name the store of your workers, such as --store redis://127.0.0.1/",
             ));
         }
-        connect(&config).await
+        self.connect(&config).await
     }
-}
 
-/// A client of the configured store.
-///
-/// # Errors
-/// Usage, when there is none; else what [`Client::connect`] says.
-pub async fn connect(config: &Config) -> Result<Client, Failure> {
-    let Some(url) = &config.store.url else {
-        return Err(Failure::usage(
-            "no store was named, and there is no default; choose one:\n  --store redis://127.0.0.1/   a Redis server, shared by all processes\n  --store memory://            this process alone, gone when it ends",
-        ));
-    };
-    Ok(Client::builder(url)
-        .namespace(&config.store.namespace)
-        .redisson(config.store.redisson)
-        .connect()
-        .await?)
+    /// A client of the configured store.
+    ///
+    /// # Errors
+    /// Usage, when there is none; else what [`Client::connect`] says.
+    pub async fn connect(&self, config: &Config) -> Result<Client, Failure> {
+        let Some(url) = &config.store.url else {
+            return Err(Failure::usage(format!(
+                "no store was named, and there is no default; choose one:\n  --store redis://127.0.0.1/   a Redis server, shared by all processes\n  --store memory://            this process alone, gone when it ends{}",
+                self.unnamed_file()
+            )));
+        };
+        Ok(Client::builder(url)
+            .namespace(&config.store.namespace)
+            .redisson(config.store.redisson)
+            .connect()
+            .await?)
+    }
+
+    /// Words to add to what is missing when a configuration lies here and was not named: no file is read unasked.
+    pub fn unnamed_file(&self) -> &'static str {
+        match self.config.is_none() && std::path::Path::new("config.toml").is_file() {
+            true => "\nThere is a config.toml here: name it with --config config.toml, or once for all with LINCHPIN_CONFIG=config.toml",
+            false => "",
+        }
+    }
 }
 
 /// The variables that configure; other variables may hold what is no text.

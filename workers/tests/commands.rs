@@ -103,3 +103,32 @@ fn a_queue_is_paused_shown_and_resumed() {
     assert_eq!(text(&output.stdout), "{\"queue\":\"mail\",\"paused\":false}\n");
     assert!(list().is_empty());
 }
+
+#[test]
+fn a_configuration_that_lies_here_is_not_read_unasked_but_named() {
+    let dir = tempfile::tempdir().expect("a folder");
+    std::fs::write(
+        dir.path().join("config.toml"),
+        "[store]\nurl = \"memory://\"\n[tasks.hi]\nexec = [\"echo\", \"hi\"]\nenv = [\"PATH\"]\n",
+    )
+    .expect("a file");
+    let run = |variable: Option<&str>, words: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_linchpin"));
+        command
+            .current_dir(dir.path())
+            .args(words)
+            .envs(variable.map(|file| ("LINCHPIN_CONFIG", file)));
+        command.output().expect("the binary runs")
+    };
+    for words in [&["work"][..], &["jobs", "list"], &["work", "--once", "hi {}"]] {
+        let output = run(None, words);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains("name it with --config config.toml"), "{error}");
+    }
+    let output = run(Some("config.toml"), &["work", "--once", "hi {}"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let output = run(Some("none.toml"), &["jobs", "list"]);
+    assert!(text(&output.stderr).contains("none.toml"), "{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(2));
+}

@@ -50,7 +50,8 @@ pub fn run(options: Options, tasks: &TaskList) -> Result<Answer, Failure> {
             logging::check(&config.log)?;
             line("the configuration is right")?;
             if names_no_task(&config, tasks) {
-                line(&format!("it will do for clients; for `linchpin work`, {NO_TASK}"))?;
+                let beside = checked.session.unnamed_file();
+                line(&format!("it will do for clients; for `linchpin work`, {NO_TASK}{beside}"))?;
             }
         }
         Verb::Show(shown) => {

@@ -13,7 +13,7 @@ use crate::exec;
 use crate::failure::{Answer, Failure};
 use crate::logging;
 use crate::output::line;
-use crate::session::{Session, connect};
+use crate::session::Session;
 
 pub(super) const NO_TASK: &str = "there is no task to work on: add a `[tasks.NAME]` with `exec` to the configuration (docs/configuration.md has one), and name it with --config";
 
@@ -46,8 +46,8 @@ pub async fn run(options: Options, tasks: TaskList) -> Result<Answer, Failure> {
     if let Some(concurrency) = options.concurrency {
         config.worker.concurrency = concurrency;
     }
-    check(&config, &tasks)?;
-    let client = connect(&config).await?;
+    check(&config, &tasks, &options.session)?;
+    let client = options.session.connect(&config).await?;
     match options.once {
         Some(job) => once(&client, &config, tasks, &job).await,
         None => {
@@ -64,9 +64,9 @@ pub async fn run(options: Options, tasks: TaskList) -> Result<Answer, Failure> {
 ///
 /// # Errors
 /// Usage.
-fn check(config: &Config, tasks: &TaskList) -> Result<(), Failure> {
+fn check(config: &Config, tasks: &TaskList, session: &Session) -> Result<(), Failure> {
     if names_no_task(config, tasks) {
-        return Err(Failure::usage(NO_TASK));
+        return Err(Failure::usage(format!("{NO_TASK}{}", session.unnamed_file())));
     }
     for (name, task) in &config.tasks {
         if let TaskConfig::Command(command) = task

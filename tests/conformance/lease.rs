@@ -24,16 +24,19 @@ async fn a_renewed_claim_stands_and_keeps_its_locks(bench: &Bench) {
 }
 
 async fn a_passed_deadline_cannot_be_renewed_reaped_or_not(bench: &Bench) {
+    // a lock's own time ends soon after the deadline: without one only the deadline says no
     let worker = bench.worker();
-    let id = bench.put(job().lock("k")).await;
-    let held = worker.claim_one().await;
+    let ids = [bench.put(job()).await, bench.put(job().lock("k")).await];
+    let held = worker.claim(2).await;
+    let all = || held.iter().collect::<Vec<_>>();
+    let states = async || [bench.state(ids[0]).await, bench.state(ids[1]).await];
     bench.later(LAPSE).await;
-    assert_eq!(worker.renew(&[&held]).await, [Renewed::Lost]);
-    assert_eq!(bench.state(id).await, "active", "nobody reaped it yet");
+    assert_eq!(worker.renew(&all()).await, [Renewed::Lost; 2]);
+    assert_eq!(states().await, ["active"; 2], "nobody reaped it yet");
     worker.look().await;
-    assert_eq!(bench.state(id).await, "ready");
-    assert_eq!(worker.renew(&[&held]).await, [Renewed::Lost]);
-    assert_eq!(bench.state(id).await, "ready");
+    assert_eq!(states().await, ["ready"; 2]);
+    assert_eq!(worker.renew(&all()).await, [Renewed::Lost; 2]);
+    assert_eq!(states().await, ["ready"; 2]);
 }
 
 async fn a_renewal_under_a_foreign_token_renews_nothing(bench: &Bench) {

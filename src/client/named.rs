@@ -28,6 +28,16 @@ impl Tasks {
         self.known.iter().map(|(name, manifest)| (name.as_str(), manifest))
     }
 
+    /// These, and of `others` those that these do not have.
+    pub fn or(mut self, others: Self) -> Self {
+        for (name, manifest) in others.known {
+            if !self.unreadable.contains(&name) {
+                self.known.entry(name).or_insert(manifest);
+            }
+        }
+        self
+    }
+
     /// The task of this name, or an error that names the nearest.
     pub(super) fn find(&self, name: &str) -> Result<&Manifest, Error> {
         if let Some(manifest) = self.known.get(name) {

@@ -63,7 +63,7 @@ impl Command {
         }
         match self {
             Self::Work(options) => work::run(options, tasks).await,
-            Self::Enqueue(options) => enqueue::run(options).await,
+            Self::Enqueue(options) => enqueue::run(options, tasks).await,
             Self::Config(options) => config::run(options, &tasks),
             Self::Jobs(options) => jobs::run(options).await,
             Self::Explain(options) => explain::run(options).await,

@@ -39,13 +39,20 @@ impl Session {
     /// # Errors
     /// Usage, when none was named or the store is `memory://`; else what [`Client::connect`] says.
     pub async fn shared_client(&self) -> Result<Client, Failure> {
-        let config = self.configuration()?;
+        self.shared(&self.configuration()?).await
+    }
+
+    /// The same, of a configuration that was read before.
+    ///
+    /// # Errors
+    /// As [`Session::shared_client`].
+    pub async fn shared(&self, config: &Config) -> Result<Client, Failure> {
         if config.store.url.as_deref().is_some_and(|url| url.starts_with("memory:")) {
             return Err(Failure::usage(
                 "a memory:// store lives and ends with its process, so this command would find it empty: name the store of your workers, such as --store redis://127.0.0.1/",
             ));
         }
-        self.connect(&config).await
+        self.connect(config).await
     }
 
     /// A client of the configured store.

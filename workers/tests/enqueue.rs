@@ -5,7 +5,8 @@ use linchpin::{TaskResult, task};
 #[allow(dead_code)]
 mod shop;
 
-use shop::{Shop, TASKS, enqueue_lines, text, until};
+use shop::server::RedisServer;
+use shop::{Shop, TASKS, enqueue_lines, linchpin, text, until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn jobs_are_enqueued_from_the_shell_or_refused_with_the_argument_named() {
@@ -151,4 +152,34 @@ async fn what_is_in_a_job_stays_out_of_the_messages_about_it() {
             assert!(!error.contains("s3cret"), "{error}");
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_task_of_the_configuration_needs_no_worker_to_be_enqueued() {
+    let shop = Shop::open(TASKS).await;
+    let server = RedisServer::start();
+    let config = shop.path("config.toml");
+    let store = server.url();
+    let enqueue = |task: &str, args: &str| {
+        linchpin(&[
+            "enqueue",
+            task,
+            args,
+            "--config",
+            config.to_str().expect("a path"),
+            "--store",
+            &store,
+        ])
+    };
+    let output = enqueue("tell", r#"{"text":"a","n":1}"#);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let id = text(&output.stdout).trim().to_owned();
+    let output = enqueue("tell", r#"{"text":"a"}"#);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("\"n\""), "{}", text(&output.stderr));
+    let output = enqueue("tel", "{}");
+    assert!(text(&output.stderr).contains("the nearest is `tell`"), "{}", text(&output.stderr));
+    let output = linchpin(&["jobs", "show", &id, "--json", "--store", &store]);
+    let job: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(job["locks"], serde_json::json!(["tell:1"]), "{job}");
 }

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use clap::Args;
 use linchpin::client::{Enqueue, Tasks};
-use linchpin::{Client, Enqueued};
+use linchpin::{Client, Enqueued, TaskList};
 use serde_json::{Map, Value, json};
 
 use crate::command::job::read_args;
+use crate::command::work::manifests;
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
 use crate::session::Session;
@@ -29,7 +30,7 @@ pub struct Options {
     args: Option<String>,
     #[command(flatten)]
     choices: Choices,
-    /// Enqueues also a task that no worker has told of yet, with arguments as they are; a worker that knows it gives it its locks.
+    /// Enqueues also a task that is not in the configuration and that no worker has told of yet, with arguments as they are; a worker that knows it gives it its locks.
     #[arg(long)]
     unchecked: bool,
     #[command(flatten)]
@@ -42,13 +43,15 @@ pub struct Options {
 ///
 /// # Errors
 /// Usage, for a task or arguments that are wrong: then nothing was enqueued. When the store cannot be used.
-pub async fn run(options: Options) -> Result<Answer, Failure> {
+pub async fn run(options: Options, own: TaskList) -> Result<Answer, Failure> {
     options.choices.check()?;
-    let client = options.session.shared_client().await?;
+    let config = options.session.configuration()?;
+    let client = options.session.shared(&config).await?;
     let tasks = if options.unchecked {
         Tasks::default()
     } else {
-        client.tasks().await?
+        // what workers have told counts; what none has told of yet is as it stands here
+        client.tasks().await?.or(manifests(&client, &config, own))
     };
     let answer = match options.task.as_str() {
         "-" => lines::run(&client, &tasks, &options).await,

@@ -1,7 +1,7 @@
 //! `linchpin work`: a worker of the configured tasks, and of those compiled into the binary.
 
 use clap::Args;
-use linchpin::client::End;
+use linchpin::client::{End, Tasks};
 use linchpin::config::{Config, TaskConfig};
 use linchpin::names::ProcessId;
 use linchpin::store::settle::Outcome;
@@ -116,6 +116,11 @@ fn builder(client: &Client, config: &Config, tasks: TaskList, queues: &[String])
         };
     }
     worker
+}
+
+/// The tasks of the configuration and of this binary, as a worker would tell others of them.
+pub(super) fn manifests(client: &Client, config: &Config, tasks: TaskList) -> Tasks {
+    builder(client, config, tasks, &[]).manifests()
 }
 
 /// Runs one job in a queue of its own, so that nobody else takes it and it brings nobody else.

@@ -7,6 +7,8 @@
 mod group;
 mod output;
 
+use std::io::Write;
+use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +22,6 @@ use linchpin::{Attempt, TaskError, TaskResult};
 use serde_json::{Map, Value};
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
-use tokio_util::task::AbortOnDropHandle;
 
 use group::Group;
 
@@ -30,6 +31,8 @@ pub use group::kill_all;
 const DISCARD: i32 = 65;
 /// How long the ends of a command's output are waited for after its group has ended: somebody outside the group may hold them open.
 const DRAIN: Duration = Duration::from_secs(1);
+/// What a pipe holds at least (POSIX `PIPE_BUF` where it is largest): more may have to be read first.
+const PIPE_HOLDS: usize = 4096;
 
 /// The registration of a configured command.
 pub fn registration(name: &str, command: CommandTask) -> Registration {
@@ -74,33 +77,45 @@ fn fields(command: &CommandTask) -> &'static [Field] {
 
 async fn run(task: Arc<CommandTask>, attempt: Attempt, args: Map<String, Value>) -> TaskResult {
     let words = words(&task, &args)?;
-    let mut child = start(&task, &attempt, &words)?;
+    let job = serde_json::to_vec(&args)?;
+    let mut child = start(&task, &attempt, &words, &job)?;
     let mut group = Group::of(&child);
     let (input, out, err) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let job = serde_json::to_vec(&args)?;
-    let (tail, id) = (output::Tail::default(), attempt.job_id());
-    let kept = tail.clone();
-    // dropped with the attempt: somebody outside the group may hold the other ends open for ever
-    let talk = AbortOnDropHandle::new(tokio::spawn(async move {
-        let feed = async {
-            if let Some(mut input) = input {
-                // a command that does not read its job need not
-                let _ = input.write_all(&job).await;
-            }
-        };
-        tokio::join!(feed, output::log(out, id), output::keep(err, kept));
-    }));
-
-    let ended = tokio::select! { biased;
-        status = child.wait() => Ok(status),
-        cause = attempt.cancelled() => Err(cause),
+    let tail = output::Tail::default();
+    let feed = async {
+        if let Some(mut input) = input {
+            // a command that does not read its job need not
+            let _ = input.write_all(&job).await;
+        }
     };
-    if let Err(cause) = &ended {
-        stop(&mut child, &group, *cause, task.kill_grace).await;
+    let mut talk = pin!(async {
+        tokio::join!(feed, output::log(out, attempt.job_id()), output::keep(err, &tail));
+    });
+    let mut talks = true;
+
+    let end = async {
+        let ended = tokio::select! { biased;
+            status = child.wait() => Ok(status),
+            cause = attempt.cancelled() => Err(cause),
+        };
+        if let Err(cause) = &ended {
+            stop(&mut child, &group, *cause, task.kill_grace).await;
+        }
+        // what it started and left behind; later the id may be somebody else's
+        group.end().await;
+        ended
+    };
+    let mut end = pin!(end);
+    let ended = loop {
+        tokio::select! { biased;
+            ended = &mut end => break ended,
+            () = &mut talk, if talks => talks = false,
+        }
+    };
+    if talks {
+        // not for ever: somebody outside the group may hold the other ends open
+        let _ = tokio::time::timeout(DRAIN, talk).await;
     }
-    // what it started and left behind; later the id may be somebody else's
-    group.end().await;
-    let _ = tokio::time::timeout(DRAIN, talk).await;
     match ended {
         Ok(status) => fate(status?, &tail.text()),
         // a command that exits with 0 when it is told to stop has not done its job
@@ -128,7 +143,8 @@ fn words(task: &CommandTask, args: &Map<String, Value>) -> Result<Vec<String>, T
     Ok(words)
 }
 
-fn start(task: &CommandTask, attempt: &Attempt, words: &[String]) -> Result<Child, TaskError> {
+/// Starts the command. A job that any pipe holds is in it before; a longer one is to be fed.
+fn start(task: &CommandTask, attempt: &Attempt, words: &[String], job: &[u8]) -> Result<Child, TaskError> {
     let program = words.first().map(String::as_str).unwrap_or_default();
     let mut command = Command::new(program);
     command
@@ -138,7 +154,10 @@ fn start(task: &CommandTask, attempt: &Attempt, words: &[String]) -> Result<Chil
         .env("LINCHPIN_JOB_ID", attempt.job_id().to_string())
         .env("LINCHPIN_ATTEMPT", attempt.number().to_string())
         .env("LINCHPIN_FENCE", attempt.fence().to_string())
-        .stdin(Stdio::piped())
+        .stdin(match job.len() <= PIPE_HOLDS {
+            true => filled(job)?,
+            false => Stdio::piped(),
+        })
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0)
@@ -152,6 +171,13 @@ fn start(task: &CommandTask, attempt: &Attempt, words: &[String]) -> Result<Chil
         }
         format!("start `{program}`: {error} (is it there, executable, and named with its folder or found by a PATH in `env`?)").into()
     })
+}
+
+/// The reading end of a pipe that holds the job, and ends behind it.
+fn filled(job: &[u8]) -> std::io::Result<Stdio> {
+    let (reader, mut writer) = std::io::pipe()?;
+    writer.write_all(job)?;
+    Ok(reader.into())
 }
 
 /// Ends a process group: at once when the attempt does not count any more, else with a grace.

@@ -65,6 +65,18 @@ async fn one_job_runs_on_a_shared_store_while_others_stay_where_they_are() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_of_any_length_is_on_standard_input() {
+    let shop = Shop::open(TASKS).await;
+    for length in [4096, 60_000] {
+        let job = serde_json::json!({"text": "x".repeat(length), "n": length});
+        let id = shop.job("tell", &job.to_string());
+        assert_eq!(shop.attempt(id).await.outcome, Outcome::Done);
+        let stdin = std::fs::read_to_string(shop.path("stdin")).expect("a file");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&stdin).expect("JSON"), job);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_command_gets_its_job_as_data_and_nothing_else() {
     let shop = Shop::open(TASKS).await;
     let nasty = r#"-rf $(touch DIR/pwned) `id` "quotes" 'single' ; line1

@@ -1,6 +1,6 @@
 //! What a command prints: standard output goes to the log, the end of standard error is kept for the job's error. Both are bounded.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use linchpin::limits::ERROR_MAX_BYTES;
 use linchpin::names::JobId;
@@ -44,8 +44,8 @@ pub(super) async fn log(from: Option<impl AsyncRead + Unpin>, job: JobId) {
 }
 
 /// The last bytes of a stream.
-#[derive(Clone, Default)]
-pub(super) struct Tail(Arc<Mutex<Vec<u8>>>);
+#[derive(Default)]
+pub(super) struct Tail(Mutex<Vec<u8>>);
 
 impl Tail {
     fn add(&self, bytes: &[u8]) {
@@ -64,7 +64,7 @@ impl Tail {
 }
 
 /// Keeps the end of a stream.
-pub(super) async fn keep(from: Option<impl AsyncRead + Unpin>, tail: Tail) {
+pub(super) async fn keep(from: Option<impl AsyncRead + Unpin>, tail: &Tail) {
     let Some(mut from) = from else { return };
     let mut piece = vec![0; PIECE];
     while let Ok(read @ 1..) = from.read(&mut piece).await {
@@ -80,7 +80,7 @@ mod tests {
     async fn the_end_is_kept_from_a_whole_character_on() {
         let tail = Tail::default();
         let text = "x".to_owned() + &"é".repeat(ERROR_MAX_BYTES);
-        keep(Some(text.as_bytes()), tail.clone()).await;
+        keep(Some(text.as_bytes()), &tail).await;
         let kept = tail.text();
         assert!(kept.len() <= TAIL_MAX_BYTES && kept.chars().all(|c| c == 'é'), "{kept}");
     }

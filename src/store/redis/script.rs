@@ -122,7 +122,7 @@ impl Name {
             Name::Retry => lua!["formats" "tries" "ends" "clients" "unlock" "free" "leave" "retry"],
             Name::Acquire => lua!["take" "acquire"],
             Name::Ask => lua!["take" "formats" "clients" "unlock" "free" "check" "ask"],
-            Name::Release => lua!["formats" "clients" "unlock" "free" "release"],
+            Name::Release => lua!["unlock" "let_go" "formats" "clients" "free" "release"],
             Name::GiveUp => lua!["formats" "clients" "unlock" "free" "give_up"],
             Name::Keep => lua!["unlock" "keep"],
             Name::RenewHolds => lua!["renew_holds"],

@@ -25,7 +25,9 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,ou
   local ids,notes,own,k={},{},{},0
   local seen,got={},nil                                  -- got: ids claimed here, once somebody has to ask
   local lock_keys,lock_of,nl={},{},0
-  local trims,parks,tails,moved,marks,nexts,passed,gave,left={},{},{},{},{},{},{},{},{} -- left: how many handed ones no longer wait for a key
+  local trims,ntrims={},0
+  -- a small turn would feel each table that it makes and does not use. left: how many handed ones no longer wait for a key
+  local parks,tails,moved,marks,nexts,passed,gave,left
   local function know()                                 -- what the short way took, without twins of one id
     got={}
     local j,to=0,{}
@@ -39,6 +41,11 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,ou
     for i=j+1,k do ids[i]=nil; own[i+i-1]=nil; own[i+i]=nil; out[4+i]=nil end
     for i=1,nl do lock_of[i]=to[lock_of[i]] end
     k=j
+  end
+  local function moves(hand,id)
+    moved=moved or {}; left=left or {}
+    moved[#moved+1]={hand.key,hand.where,id}
+    left[hand.key]=(left[hand.key] or 0)+1
   end
   local put_off                                         -- the first at its last strike that was sent to the tail
   local alone,suspect_taken,full,unlooked,judged,skipped=false,false,false,false,0,0
@@ -111,7 +118,7 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,ou
               if q2==queue and tonumber(p2)==prio then   -- an entry with other locks: the header decides
                 ls=l2~='' and l2 or nil; free_all=false
               elseif q2 then                             -- of another list
-                tails[#tails+1]={P..'queue:'..q2..':'..p2,R().entry_of(id,l2),q2}; take=false
+                tails=tails or {}; tails[#tails+1]={P..'queue:'..q2..':'..p2,R().entry_of(id,l2),q2}; take=false
               else ls=nil end                            -- unreadable: delivered alone, to be buried
             end
           end
@@ -129,7 +136,7 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,ou
             if suspects=='0' or suspect_taken or (lastly and (suspects~='2' or k>0)) then
               take=false; skipped=skipped+1; got[id]=true
               if lastly and not put_off then put_off=id end
-              if not hand then tails[#tails+1]={list,cand[i-hn],queue,true} end   -- a handed one becomes next below
+              if not hand then tails=tails or {}; tails[#tails+1]={list,cand[i-hn],queue,true} end   -- a handed one becomes next below
             else mark=lastly and 'A' or 'S' end
           end
           judged=judged+1
@@ -151,9 +158,9 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,ou
                   if row then
                     local s,w=match(row,'^%d+|(%d+)|(.*)$')
                     local _,_,_,other=R().split_where(w)
-                    if other==id then nexts[#nexts+1]={key,k+1,id}; since=s
+                    if other==id then nexts=nexts or {}; nexts[#nexts+1]={key,k+1,id}; since=s
                     elseif not (hand or has_turn(id,ls)) then busy=key end
-                  elseif (met or call('LLEN',P..'parked:'..key)>(left[key] or 0)) and not (hand or has_turn(id,ls)) then busy=key end
+                  elseif (met or call('LLEN',P..'parked:'..key)>(left and left[key] or 0)) and not (hand or has_turn(id,ls)) then busy=key end
                 elseif met and not offered and not busy and not foreign and not (hand or has_turn(id,ls)) then busy=key end
                 if busy or foreign then break end
                 mine[#mine+1]=key
@@ -162,27 +169,27 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,ou
             local on_busy,wait
             if busy then on_busy,wait=match(value,'^1|[^|]*|[012]|[^|\n]*|([^|\n]*)|(%d*)|') end
             local without=busy or foreign or expired     -- its turns pass on
-            if without and hand then passed[#passed+1]=hand.key
+            if without and hand then passed=passed or {}; passed[#passed+1]=hand.key
             elseif without and ls and rare.next then
               for key in string.gmatch(ls,'[^,]+') do
                 local s,w=match(call('HGET',NEXT,key) or '','^%d+|(%d+)|(.*)$')
                 if s then
                   local _,_,_,other=R().split_where(w)
-                  if other==id then call('HDEL',NEXT,key); passed[#passed+1]=key; since=since or s end
+                  if other==id then call('HDEL',NEXT,key); passed=passed or {}; passed[#passed+1]=key; since=since or s end
                 end
               end
-              for j=#nexts,1,-1 do if nexts[j][3]==id then table.remove(nexts,j) end end
+              if nexts then for j=#nexts,1,-1 do if nexts[j][3]==id then table.remove(nexts,j) end end end
             end
             if busy and (on_busy=='w' or since) then
               local w={prio..queue..'|'..id..'|'..ls,id,since or int(ms),wait or '',since~=nil}
-              parks[busy]=parks[busy] or {}
+              parks=parks or {}; parks[busy]=parks[busy] or {}
               table.insert(parks[busy],w); seen[busy]=seen[busy] or 'p'; got[id]=true
-              if hand then moved[#moved+1]={hand.key,hand.where}; hand.gone=true; left[hand.key]=(left[hand.key] or 0)+1 end
+              if hand then hand.gone=true; moves(hand) end
             else
               k=k+1
               ids[k]=id; out[4+k]=value; own[k+k-1]=id; own[k+k]=token; got[id]=true
               if expired then notes[#notes+1]=k..' X '..''..'\n' end
-              if gave_up then gave[#gave+1]=id; notes[#notes+1]=k..' G '..int(ms-tonumber(gave_up))..'\n'
+              if gave_up then gave=gave or {}; gave[#gave+1]=id; notes[#notes+1]=k..' G '..int(ms-tonumber(gave_up))..'\n'
               elseif expired then
               elseif busy then notes[#notes+1]=k..' B '..busy..'\n'
               elseif foreign then notes[#notes+1]=k..' F '..foreign..'\n'
@@ -192,16 +199,16 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,ou
               end
               if t then notes[#notes+1]=k..' T '..int(t.charged)..','..int(t.strikes)..','..(mark and 1 or 0)..','..int(t.mismatches)..','..int(t.mismatches>0 and ms-t.since or 0)..'\n' end
               if mark then
-                t.mark=mark; marks[#marks+1]={id,t}; suspect_taken=true
+                t.mark=mark; marks=marks or {}; marks[#marks+1]={id,t}; suspect_taken=true
                 if lastly then alone=true; notes[#notes+1]=k..' A '..''..'\n' end
               end
-              if hand then hand.gone=true; moved[#moved+1]={hand.key,hand.where,id}; left[hand.key]=(left[hand.key] or 0)+1 end
+              if hand then hand.gone=true; moves(hand,id) end
             end
           end
           end
         end
         if alone then unlooked=true elseif used<tot then full=true end
-        if used>hn then trims[#trims+1]={list,used-hn} end
+        if used>hn then trims[ntrims+1]=list; trims[ntrims+2]=used-hn; ntrims=ntrims+2 end
       end
       end
     end end
@@ -226,10 +233,10 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,ou
       call('HSET',lock,token,hundreds..sub(TWO_DIGITS,two-1,two))
       call('PEXPIRE',lock,ttl)
     end
-    for _,m in ipairs(marks) do R().tries_write(m[1],m[2]) end
-    if #gave>0 then call('ZREM',WAITS,unpack(gave)) end
+    if marks then for _,m in ipairs(marks) do R().tries_write(m[1],m[2]) end end
+    if gave then call('ZREM',WAITS,unpack(gave)) end
   end
-  for key,l in pairs(parks) do
+  if parks then for key,l in pairs(parks) do
     local pk=P..'parked:'..key
     for _,w in ipairs(l) do
       call('HSET',PLACES,w[2],'p'..w[3]..'|'..key)
@@ -240,28 +247,28 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,ou
       -- a look sees soon whether the holder is one of ours, who tell when they unlock
       call('ZADD',LC,int(ms+math.min(math.max(call('PTTL',P..'lock:'..key),0),500)+1),key)
     end
-  end
-  for _,m in ipairs(moved) do
+  end end
+  if moved then for _,m in ipairs(moved) do
     call('LREM',P..'parked:'..m[1],'1',m[2])
     if m[3] then call('HDEL',PLACES,m[3]); if rare.waits then call('ZREM',WAITS,m[3]) end end
     if call('EXISTS',P..'parked:'..m[1])==0 and not (rare.next and call('HEXISTS',NEXT,m[1])==1) then call('ZREM',LC,m[1]) end
-  end
-  for _,x in ipairs(nexts) do call('HDEL',NEXT,x[1]); R().settle_checks(x[1]) end
-  for _,t in ipairs(tails) do
+  end end
+  if nexts then for _,x in ipairs(nexts) do call('HDEL',NEXT,x[1]); R().settle_checks(x[1]) end end
+  if tails then for _,t in ipairs(tails) do
     call('RPUSH',t[1],t[2])
     if not t[4] then R().arm(t[3]) end
-  end
-  for _,t in ipairs(trims) do call('LTRIM',t[1],int(t[2]),'-1') end
+  end end
+  for i=1,ntrims,2 do call('LTRIM',trims[i],int(trims[i+1]),'-1') end
   -- freed waiters that this claim did not take: next, at the head of their own queues
   for _,hl in pairs(handed) do for j=#hl,1,-1 do
     local h=hl[j]
     if not h.gone then R().offer(h.key,h.where,ms) end
   end end
-  for _,key in ipairs(passed) do R().free_and_offer(key,ms) end
+  if passed then for _,key in ipairs(passed) do R().free_and_offer(key,ms) end end
   local more='0'
   if n==0 then more='2'
   elseif skipped>0 and (not full or (k==0 and skipped==judged)) then more='3'
-  elseif full or #tails>skipped or #passed>0 then more='1'
+  elseif full or tails and #tails>skipped or passed then more='1'
   elseif unlooked then more='2' end
   if put_off then said=said..'0 P '..put_off..'\n' end
   return k,all,said,fence,more

@@ -24,15 +24,24 @@ local looked=tonumber(st[2] or '0') or 0
 local looking=ms-looked>=500 or looked>ms
 if A[22]=='1' and not looking and A[21]=='' then return {'EARLY'} end
 if c==0 then call('HDEL',STATE,'-') end                 -- a first write that a full server allows; with settles settle.lua sees to it
-local queues={}
-for queue in string.gmatch(A[9],'[^,]+') do queues[#queues+1]=queue end
+local queues=A[9]~='' and {A[9]} or {}
+if find(A[9],',',1,true) then
+  queues={}
+  for queue in string.gmatch(A[9],'[^,]+') do queues[#queues+1]=queue end
+end
 -- one look for all that is rare, high and low priorities among it
-local ask={LC,PLACES,NEXT,BODIES,CANCELS,TRIES,WATCHED,PAUSED,WAITS}
-if want>0 then for _,queue in ipairs(queues) do
-  ask[#ask+1]=P..'queue:'..queue..':0'
-  ask[#ask+1]=P..'queue:'..queue..':2'
-end end
-local some=call('EXISTS',unpack(ask))
+local some
+if #queues==1 then
+  local list=P..'queue:'..A[9]
+  some=call('EXISTS',LC,PLACES,NEXT,BODIES,CANCELS,TRIES,WATCHED,PAUSED,WAITS,list..':0',list..':2')
+else
+  local ask={LC,PLACES,NEXT,BODIES,CANCELS,TRIES,WATCHED,PAUSED,WAITS}
+  for _,queue in ipairs(queues) do
+    ask[#ask+1]=P..'queue:'..queue..':0'
+    ask[#ask+1]=P..'queue:'..queue..':2'
+  end
+  some=call('EXISTS',unpack(ask))
+end
 local side=false
 rare={}
 if some>0 then

@@ -24,7 +24,7 @@ async fn client(url: &str) -> Client {
     Client::on(store(url).await)
 }
 
-fn digest(store: &RedisStore, script: &str) -> Vec<u8> {
+pub fn digest(store: &RedisStore, script: &str) -> Vec<u8> {
     let mut scripts = store.scripts().into_iter();
     scripts.find(|(name, _)| *name == script).expect("a script of ours").1.into_bytes()
 }
@@ -340,7 +340,7 @@ async fn a_server_clock_that_jumps_ends_holds_and_fences_grow_on() {
 }
 
 /// How often a command was called.
-fn calls(server: &RedisServer, command: &str) -> u64 {
+pub fn calls(server: &RedisServer, command: &str) -> u64 {
     let stats = server.command(&["INFO", "commandstats"]).expect("a read");
     let line = stats
         .lines()

@@ -6,3 +6,5 @@ mod support;
 mod facts;
 #[cfg(feature = "redis")]
 mod faults;
+#[cfg(feature = "redis")]
+mod others;

@@ -59,11 +59,11 @@ if call('EXISTS',key)==0 then call('LPUSH',key,'1') end
 end
 local function each_lock(locks) return string.gmatch(locks,'[^,]+') end
 local PIECE=400
-local ms=now()
-local said,here,values,late,due_at,lists,uniques={},{},{},{},{},{},{}
+local function judge(T,pairs_at,entries_at,c,ms)
+local said,is_new,values,late,due_at,lists,uniques={},{},{},{},{},{},{}
 for i=1,c do
-local id,value,where=A[pairs_at+2*i-1],A[pairs_at+2*i],A[entries_at+i]
-local due,digest,kept,expires,unique=match(A[entries_at+c+i],'^([^;]*);(%x*);(%d*);(%d*);(.*)$')
+local id,value,where=T[pairs_at+2*i-1],T[pairs_at+2*i],T[entries_at+i]
+local due,digest,kept,expires,unique=match(T[entries_at+c+i],'^([^;]*);(%x*);(%d*);(%d*);(.*)$')
 local held
 if digest~='' then
 local key='{linchpin}:unique:'..unique
@@ -78,9 +78,9 @@ if not held then uniques[key]={id..digest,kept} end
 end
 if held then
 said[i]=(sub(held,22+1)==digest and 'E' or 'C')..sub(held,1,22)
-if A[10]~='0' then call('HDEL','{linchpin}:bodies',id) end
 else
 said[i]='N'
+is_new[id]=true
 if expires~='' then value=string.gsub(value,'|%%~|','|'..fmt('%d',ms+tonumber(expires))..'|',1) end
 values[#values+1]=id; values[#values+1]=value
 local at=ms
@@ -97,21 +97,33 @@ l[#l+1]=entry
 end
 end
 end
+return {said=said,is_new=is_new,values=values,late=late,due_at=due_at,lists=lists,uniques=uniques}
+end
 local function in_pieces(verb,key,list)
 local answer
 for i=1,#list,PIECE do answer=call(verb,key,unpack(list,i,math.min(#list,i+PIECE-1))) end
 return answer
 end
-in_pieces('HSET','{linchpin}:jobs',values)
-for key,u in pairs(uniques) do
+local function admit(plan)
+in_pieces('HSET','{linchpin}:jobs',plan.values)
+for key,u in pairs(plan.uniques) do
 if u[2]~='' then call('SET',key,u[1],'PX',u[2]) else call('SET',key,u[1]) end
 end
-in_pieces('HSET','{linchpin}:places',late)
-in_pieces('ZADD','{linchpin}:scheduled',due_at)
-for list,l in pairs(lists) do
+in_pieces('HSET','{linchpin}:places',plan.late)
+in_pieces('ZADD','{linchpin}:scheduled',plan.due_at)
+for list,l in pairs(plan.lists) do
 if in_pieces('RPUSH',list,l)<=#l then arm(l.queue) end
 end
-local answer=table.concat(said)
+end
+local ms=now()
+local plan=judge(A,pairs_at,entries_at,c,ms)
+if A[10]~='0' then
+for i=1,c do
+if plan.said[i]~='N' then call('HDEL','{linchpin}:bodies',A[pairs_at+2*i-1]) end
+end
+end
+admit(plan)
+local answer=table.concat(plan.said)
 if answer==string.rep('N',c) then answer='n' end
 if A[2]=='' then return fmt('%d',ms)..answer end
 call('HSET',LANES,A[2],A[3]..'|'..answer)

@@ -20,6 +20,7 @@ pub use stop::StopCause;
 pub(crate) use workshop::{End, Ended, Ending, Workshop, joined, waited};
 
 use crate::clock::LeaseInstant;
+use crate::effects::Effects;
 use crate::error::{Error, Invalid};
 use crate::job::Job;
 use crate::job::lock_set;
@@ -114,6 +115,47 @@ impl Attempt {
     /// Cancel safe.
     pub async fn cancelled(&self) -> StopCause {
         self.state().stopped().await
+    }
+
+    /// Hands over effects: they are done in one step with the settle that ends the job, all of them or none, and that settle counts only while
+    /// this attempt still owns its job and its locks. So each job takes effect exactly once, whatever dies, pauses or is cut off on the way.
+    /// When the handler fails, or is stopped, nothing of it is done. May be called several times; what is said adds up.
+    ///
+    /// ```
+    /// # use linchpin::{Attempt, Need, TaskResult, task};
+    /// #[task(lock = "inventory:{sku}")]
+    /// async fn decrement(attempt: Attempt, sku: String, qty: u32) -> TaskResult {
+    ///     attempt.at_settle(|fx| {
+    ///         fx.require(format!("stock:{sku}"), Need::AtLeast(qty.into()));
+    ///         fx.decr_by(format!("stock:{sku}"), qty.into());
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// When a check fails (a [requirement](Effects::require), a key of another kind, a number that is none or leaves 64 bits, a right that the
+    /// server's user has not) nothing is done and the job is retried as after an error; other jobs are not concerned. Should a command fail
+    /// nevertheless (a stream whose ids are used up; rights, on a server older than Redis 7), the job is buried, with an alarm in the worker's log
+    /// and the reason in its record: it is not run again, for a part of it may have been done.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with all that is wrong, and then nothing of this call is handed over: an empty key or one of the namespace's own,
+    /// more than 64 effects or 64 KiB a job. [`Error::Lost`] when the handler has ended.
+    ///
+    /// # Redis
+    /// No round trip of its own. In the settle: for a single effect its command; for more, a read of each key or field besides. On a cluster every key
+    /// has to carry the namespace's hash tag.
+    pub fn at_settle(&self, say: impl FnOnce(&mut Effects)) -> Result<(), Error> {
+        let mut said = Effects::default();
+        say(&mut said);
+        let locks = self.shop().locks.as_ref();
+        let is_own = |key: &[u8]| locks.is_some_and(|locks| locks.store().is_own_key(key));
+        self.state().hand_over(said, is_own)
+    }
+
+    /// What was handed over by [`Attempt::at_settle`] so far: for a test that calls a handler with [`Attempt::test`].
+    pub fn effects(&self) -> Effects {
+        self.state().handed_over()
     }
 
     /// Keeps the attempt in use: it is settled only after this is dropped. For work that dropping the handler's future does not

@@ -3,6 +3,7 @@
 mod bulk;
 mod connect;
 pub(crate) mod digest;
+mod effects;
 mod enqueue;
 mod explain;
 mod named;

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::error::{Error, Invalid};
 use crate::limits::{CRASH_LIMIT, LOCK_KEYS_MAX, QUEUE};
 use crate::names::LockKey;
-use crate::store::new_job::{OnBusy, Priority};
+use crate::store::new_job::{NewJob, OnBusy, Priority};
 
 /// A job: data with a task's name. `#[task]` and `#[derive(Job)]` write the implementation.
 pub trait Job: Serialize + Send + 'static {
@@ -19,6 +19,17 @@ pub trait Job: Serialize + Send + 'static {
 
     /// The unique template rendered from this job's fields.
     fn unique_key(&self) -> Option<String>;
+}
+
+/// What may follow a job with its settle, see [`Effects::enqueue`](crate::Effects::enqueue): any job, also with options as
+/// [`Client::enqueue`](crate::Client::enqueue) returns it.
+pub trait FollowUp {
+    /// Checks it and draws its id.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with all that is wrong.
+    #[doc(hidden)]
+    fn into_new_job(self) -> Result<NewJob, Error>;
 }
 
 /// What is the same for every job of one kind.

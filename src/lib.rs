@@ -8,6 +8,7 @@ pub mod client;
 pub mod clock;
 #[cfg(feature = "config")]
 pub mod config;
+pub mod effects;
 pub mod error;
 pub mod job;
 pub mod limits;
@@ -33,6 +34,7 @@ pub mod __private;
 
 pub use attempt::{Attempt, Data};
 pub use client::{Client, Enqueued};
+pub use effects::{Effects, Need};
 pub use error::{Error, Invalid};
 pub use job::Job;
 pub use task::{Task, TaskError, TaskResult};

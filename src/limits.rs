@@ -99,6 +99,16 @@ pub const ENQUEUE_BATCH_MAX: usize = 1000;
 pub const ENQUEUE_WEIGHT: usize = 4;
 /// Bytes of arguments after which a batch of jobs is sent.
 pub const ENQUEUE_BATCH_MAX_BYTES: usize = 256 << 10;
+/// Effects that one job hands over, jobs that follow among them.
+pub const EFFECTS_MAX: usize = 64;
+/// Bytes of the effects of one job, keys and values together.
+pub const EFFECTS_MAX_BYTES: usize = 64 << 10;
+/// Effects after which a turn takes no further settle: a script may not keep a server busy for long.
+pub const EFFECTS_TURN_MAX: usize = 256;
+/// Bytes of a job's result as JSON.
+pub const RESULT_MAX_BYTES: usize = 64 << 10;
+/// Elements of a hash, set, list or stream of the user's up to which it is read.
+pub const VALUE_ELEMENTS_MAX: usize = 10_000;
 /// Settles in one turn.
 pub const SETTLES_MAX: usize = 100;
 /// Jobs one turn claims.

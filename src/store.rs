@@ -4,6 +4,7 @@
 //! reference model. ARCHITECTURE.md has the state table that both follow.
 
 pub mod circumstances;
+pub mod effects;
 pub mod lease;
 pub mod memory;
 pub mod new_job;
@@ -22,6 +23,7 @@ use async_trait::async_trait;
 use crate::error::Error;
 use crate::names::{JobId, LockKey, OwnerToken, ProcessId, QueueName, UniqueKey};
 use circumstances::{Circumstances, LockLine, LockPage, QueueView, WorkerView};
+use effects::{Applied, Effect, Value};
 use lease::{AcquireAnswer, BreakAnswer, HoldRenewal, HoldsRenewed, ParkAnswer, ReleaseAnswer, Renewal, RenewalAnswer};
 use new_job::{Accepted, NewJob};
 use page::{Cursor, JobFilter, JobPage};
@@ -75,6 +77,21 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
 
     /// Forgets what the store kept for resends of `process`. For a clean exit.
     async fn close(&self, process: &ProcessId) -> Result<(), Error>;
+
+    /// Applies effects that ride no settle: all of them or, where a check fails, none. Not resent.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] when no answer came: they may have been applied.
+    async fn apply(&self, effects: Vec<Effect>) -> Result<Applied, Error>;
+
+    /// What stands under a key of the user's; at most [`VALUE_ELEMENTS_MAX`](crate::limits::VALUE_ELEMENTS_MAX) elements are read.
+    async fn value(&self, key: &[u8]) -> Result<Option<Value>, Error>;
+
+    /// Whether a key is one of Linchpin's own here, which effects may not name.
+    fn is_own_key(&self, key: &[u8]) -> bool;
+
+    /// The result that was kept of a job, as JSON; `None` when none was, or its time is over.
+    async fn result(&self, id: JobId) -> Result<Option<Vec<u8>>, Error>;
 
     // ---- workers ---------------------------------------------------------------------------------------------------
 

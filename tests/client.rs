@@ -99,6 +99,7 @@ impl Bench {
             keep: None,
             nested: vec![],
             unique: header.unique.clone(),
+            riding: None,
             verdict,
             record,
         };

@@ -41,6 +41,7 @@ mod conformance {
 
     mod circumstances;
     mod claim;
+    mod effects;
     mod enqueue;
     mod lease;
     mod line;

@@ -19,7 +19,7 @@ const LONG: &[(&str, &str)] = &[
 const LAYERS: &[&[&[&str]]] = &[
     &[&["clock", "error", "limits", "names", "retry", "seldom", "template"]],
     &[&["store"]],
-    &[&["job", "manifest"], &["lock"]],
+    &[&["job", "manifest", "effects"], &["lock"]],
     &[&["client", "schedule"], &["attempt", "task", "registry", "task_list", "telemetry"]],
     &[&["worker"], &["config"]],
     &[&["testing"], &["private"]],

@@ -5,10 +5,9 @@
 //! cargo run --release --example inventory -- --store redis://127.0.0.1/ --kill 2
 //! ```
 //!
-//! On Redis the workers are processes of their own and the stock stands in the same Redis. A job reads the stock, sees in
-//! the set of applied jobs whether it has been here before, and writes both in one transaction, under the lock of its SKU.
-//! That is how exactly-once looks when the effect is written by the handler itself; effects that ride Linchpin's own
-//! settle, so that no such set is needed, are still to come.
+//! On Redis the workers are processes of their own. The stock stands in the same store as the jobs, and a job hands over what it does to it:
+//! that is done with the settle that ends the job, under the lock of its SKU, all of it or nothing. So a worker may die anywhere, and no handler
+//! has to ask whether it has been here before.
 
 mod report;
 mod stock;
@@ -95,7 +94,7 @@ async fn run(args: Args) -> anyhow::Result<ExitCode> {
     // A namespace of its own for each run, so that runs do not meet.
     let namespace = format!("inventory-{}", ProcessId::random());
     let client = Client::builder(&args.store).namespace(&namespace).connect().await?;
-    let stock = Stock::open(&args.store, &namespace).await?;
+    let stock = Stock::new(&client, &namespace);
     stock.fill(args.skus).await?;
 
     let (ids, expected) = enqueue(&client, args.jobs, args.skus).await?;
@@ -105,7 +104,7 @@ async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let watched = watched?;
 
     let kept = not_done(&client, &ids).await?;
-    let audit = stock.audit(&expected).await?;
+    let audit = stock.audit(&expected, args.jobs).await?;
     let report = Report {
         store: client.store().describe(),
         jobs: args.jobs,
@@ -113,12 +112,9 @@ async fn run(args: Args) -> anyhow::Result<ExitCode> {
         killed: watched.killed,
         stock_expected: expected.values().sum(),
         stock: audit.stock,
-        lost: ids
-            .iter()
-            .filter(|id| kept.contains(id) || !audit.applied.contains(&id.to_string()))
-            .count() as u64,
+        lost: audit.lost.max(kept.len() as u64),
         double: audit.double,
-        overlaps: audit.overlaps,
+        overlaps: watched.overlaps,
         crashed_attempts: watched.crashed,
         seconds: watched.seconds,
         jobs_per_s: args.jobs as f64 / watched.seconds,
@@ -132,7 +128,7 @@ async fn run(args: Args) -> anyhow::Result<ExitCode> {
             audit.wrong_skus
         );
     } else {
-        stock.clear().await?;
+        stock.clear(&args.store).await?;
     }
     Ok(ExitCode::from(if clean { 0 } else { 1 }))
 }
@@ -144,7 +140,7 @@ async fn enqueue(client: &Client, jobs: u64, skus: u64) -> anyhow::Result<(Vec<J
     for i in 0..jobs {
         let (sku, qty) = (stock::sku(i % skus), 1 + i as i64 % 3);
         *expected.entry(sku.clone()).or_default() -= qty;
-        orders.push(work::decrement { sku, qty });
+        orders.push(work::decrement { order: i, sku, qty });
     }
     let answers = client.enqueue_many(orders).await?;
     let ids = answers.into_iter().map(|answer| answer.map(|enqueued| enqueued.id()));
@@ -156,6 +152,7 @@ struct Watched {
     seconds: f64,
     killed: u64,
     crashed: u64,
+    overlaps: u64,
 }
 
 /// Watches until all jobs have ended, and kills workers at equal distances under way.
@@ -196,6 +193,7 @@ async fn watch(client: &Client, args: &Args, crew: &mut Crew) -> anyhow::Result<
         seconds,
         killed,
         crashed: log.crashed,
+        overlaps: log.overlaps,
     })
 }
 
@@ -219,6 +217,7 @@ async fn not_done(client: &Client, ids: &[JobId]) -> anyhow::Result<HashSet<JobI
 struct Log {
     after: u64,
     crashed: u64,
+    overlaps: u64,
 }
 
 impl Log {
@@ -227,7 +226,10 @@ impl Log {
             let entries = client.attempts(self.after, PAGE).await?;
             let Some(last) = entries.last() else { return Ok(()) };
             self.after = last.number;
-            self.crashed += entries.iter().filter(|entry| entry.record.outcome == Outcome::Crashed).count() as u64;
+            let records = || entries.iter().map(|entry| &entry.record);
+            self.crashed += records().filter(|record| record.outcome == Outcome::Crashed).count() as u64;
+            // a settle that found another attempt's mark
+            self.overlaps += records().filter(|record| record.error.contains(":mark:")).count() as u64;
         }
     }
 }

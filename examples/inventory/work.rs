@@ -19,9 +19,11 @@ const LEASE: Duration = Duration::from_secs(2);
 const ORDERS: [&str; 2] = ["INVENTORY_WORKER_STORE", "INVENTORY_WORKER_NAMESPACE"];
 
 #[task(lock = "inventory:{sku}")]
-pub async fn decrement(attempt: Attempt, stock: Data<Stock>, sku: String, qty: i64) -> TaskResult {
+pub async fn decrement(attempt: Attempt, stock: Data<Stock>, order: u64, sku: String, qty: i64) -> TaskResult {
     let token = format!("{}/{}", attempt.job_id(), attempt.fence());
-    stock.take(&sku, qty, &attempt.job_id().to_string(), &token).await?;
+    stock.enter(&sku, &token).await?;
+    // done with the settle that ends this job, once: a worker killed before it has done nothing, one killed after it has done all
+    attempt.at_settle(|fx| stock.take(fx, order, &sku, qty, &token))?;
     Ok(())
 }
 
@@ -48,7 +50,7 @@ pub enum Crew {
 
 impl Crew {
     pub fn start(client: &Client, stock: &Stock, store: &str, namespace: &str, workers: u64) -> anyhow::Result<Self> {
-        if let Stock::Redis { .. } = stock {
+        if !store.starts_with("memory:") {
             let orders = [store.to_owned(), namespace.to_owned()];
             let running = (0..workers).map(|_| spawn(&orders)).collect::<Result<_, _>>()?;
             return Ok(Self::Processes { running, orders });
@@ -135,7 +137,7 @@ pub fn orders() -> Option<[String; 2]> {
 /// Works until standard input ends.
 pub async fn work_as_told([store, namespace]: [String; 2]) -> anyhow::Result<()> {
     let client = Client::builder(&store).namespace(&namespace).connect().await?;
-    let stock = Stock::open(&store, &namespace).await?;
+    let stock = Stock::new(&client, &namespace);
     let told_to_stop = async {
         let mut input = tokio::io::stdin();
         let _ = tokio::io::copy(&mut input, &mut tokio::io::sink()).await;

@@ -4,7 +4,7 @@
 //! share is atomic.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -12,6 +12,8 @@ use tokio::sync::Notify;
 use crate::attempt::held::Holds;
 use crate::attempt::{StopCause, Workshop};
 use crate::clock::LeaseInstant;
+use crate::effects::Effects;
+use crate::error::Error;
 use crate::limits::margin;
 use crate::names::{Fence, JobId, LockKey, OwnerToken, ProcessId};
 use crate::store::turn::{Claim, ClaimedJob, LockOutcome, Tries, Undecodable};
@@ -139,6 +141,15 @@ pub(crate) struct AttemptState {
     uses: AtomicUsize,
     changed: Notify,
     holds: OnceLock<Box<Holds>>,
+    effects: OnceLock<Box<Mutex<HandedOver>>>,
+}
+
+/// What a handler has handed over.
+#[derive(Default)]
+struct HandedOver {
+    effects: Effects,
+    /// The handler has ended: nothing more is taken.
+    closed: bool,
 }
 
 impl AttemptState {
@@ -153,6 +164,7 @@ impl AttemptState {
             uses: AtomicUsize::new(0),
             changed: Notify::new(),
             holds: OnceLock::new(),
+            effects: OnceLock::new(),
         }
     }
 
@@ -276,6 +288,39 @@ impl AttemptState {
             }
             changed.await;
         }
+    }
+
+    // ---- effects -----------------------------------------------------------------------------------------------------
+
+    pub(super) fn hand_over(&self, said: Effects, is_own: impl Fn(&[u8]) -> bool) -> Result<(), Error> {
+        let mut handed = self.handed();
+        if handed.closed {
+            return Err(Error::Lost {
+                action: "hand over effects: the handler has ended".into(),
+            });
+        }
+        handed.effects.take(said, is_own)
+    }
+
+    pub(super) fn handed_over(&self) -> Effects {
+        match self.effects.get() {
+            Some(handed) => handed.lock().unwrap_or_else(PoisonError::into_inner).effects.clone(),
+            None => Effects::default(),
+        }
+    }
+
+    fn handed(&self) -> MutexGuard<'_, HandedOver> {
+        let handed = self.effects.get_or_init(Box::default);
+        handed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes what was handed over; from here on nothing more is. `None` where that is nothing.
+    pub(crate) fn close_effects(&self) -> Option<Effects> {
+        let handed = self.effects.get()?;
+        let mut handed = handed.lock().unwrap_or_else(PoisonError::into_inner);
+        handed.closed = true;
+        let effects = std::mem::take(&mut handed.effects);
+        (!effects.is_empty()).then_some(effects)
     }
 
     // ---- nested holds ------------------------------------------------------------------------------------------------

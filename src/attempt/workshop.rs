@@ -13,6 +13,7 @@ use crate::lock::Locks;
 use crate::names::{JobId, LockKey, OwnerToken, ProcessId};
 use crate::registry::Registry;
 use crate::store::Store;
+use crate::store::effects::Riding;
 use crate::store::settle::{AttemptRecord, LockWord, Outcome, Settle, SettleAnswer, Verdict};
 use crate::store::turn::LockOutcome;
 
@@ -99,6 +100,8 @@ pub(crate) struct Ending {
     /// Cut.
     pub(crate) error: String,
     pub(crate) nested: Vec<(LockKey, OwnerToken)>,
+    /// What is done with it.
+    pub(crate) riding: Option<Arc<Riding>>,
 }
 
 impl Ending {
@@ -109,6 +112,7 @@ impl Ending {
             ran: Duration::ZERO,
             error: error.into(),
             nested: Vec::new(),
+            riding: None,
         }
     }
 
@@ -128,6 +132,7 @@ impl Ending {
             nested: self.nested.clone(),
             unique: envelope.and_then(|envelope| envelope.header.unique.clone()),
             verdict: self.verdict.clone(),
+            riding: self.riding.clone(),
             record: AttemptRecord {
                 job: job_text(state.job.id),
                 task: envelope.map(|envelope| envelope.body.task.as_str().to_owned()).unwrap_or_default(),

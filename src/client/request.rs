@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::client::digest;
 use crate::client::enqueue::Enqueue;
 use crate::error::{Error, Invalid};
-use crate::job::{Job, JobSpec, lock_set};
+use crate::job::{FollowUp, Job, JobSpec, lock_set};
 use crate::limits::{DELAY_MAX, PAYLOAD_MAX_BYTES, PAYLOAD_MAX_DEPTH};
 use crate::manifest::{self, Manifest};
 use crate::names::{JobId, QueueName, TaskName, UniqueKey};
@@ -132,6 +132,18 @@ impl<J: Job> From<J> for Request {
 impl From<Enqueue> for Request {
     fn from(enqueue: Enqueue) -> Self {
         enqueue.into_request()
+    }
+}
+
+impl<J: Job> FollowUp for J {
+    fn into_new_job(self) -> Result<NewJob, Error> {
+        Request::from(self).check(&mut Common::default())
+    }
+}
+
+impl FollowUp for Enqueue {
+    fn into_new_job(self) -> Result<NewJob, Error> {
+        Request::from(self).check(&mut Common::default())
     }
 }
 

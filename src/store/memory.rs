@@ -10,6 +10,7 @@ mod claim;
 mod enqueue;
 mod free;
 mod hold;
+mod keyspace;
 mod line;
 mod log;
 mod look;
@@ -40,6 +41,7 @@ use crate::error::Error;
 use crate::names::{JobId, LockKey, OwnerToken, ProcessId, QueueName, UniqueKey};
 use crate::store::Store;
 use crate::store::circumstances::{Circumstances, LockLine, LockPage, QueueView, WorkerView};
+use crate::store::effects::{Applied, Effect, Value};
 use crate::store::lease::{AcquireAnswer, BreakAnswer, HoldRenewal, HoldsRenewed, ParkAnswer, ReleaseAnswer, Renewal, RenewalAnswer};
 use crate::store::new_job::{Accepted, NewJob};
 use crate::store::page::{Cursor, JobFilter, JobPage};
@@ -196,6 +198,23 @@ impl Store for MemoryStore {
 
     async fn unique_holder(&self, key: &UniqueKey) -> Result<Option<JobId>, Error> {
         Ok(self.state().unique_row(key).map(|row| row.holder))
+    }
+
+    async fn apply(&self, effects: Vec<Effect>) -> Result<Applied, Error> {
+        Ok(self.transition(|state| state.apply_effects(&effects)))
+    }
+
+    async fn value(&self, key: &[u8]) -> Result<Option<Value>, Error> {
+        let state = self.state();
+        Ok(state.keyspace.get(key, state.now).cloned())
+    }
+
+    fn is_own_key(&self, _key: &[u8]) -> bool {
+        false
+    }
+
+    async fn result(&self, id: JobId) -> Result<Option<Vec<u8>>, Error> {
+        Ok(self.state().result(id).cloned())
     }
 
     async fn cancel(&self, id: JobId) -> Result<CancelAnswer, Error> {

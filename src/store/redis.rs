@@ -2,6 +2,7 @@
 
 mod circumstances;
 mod connection;
+mod effects;
 mod enqueue;
 mod fleet;
 mod follow;
@@ -34,6 +35,7 @@ use crate::limits::LANE_KEPT;
 use crate::names::{JobId, LockKey, Namespace, OwnerToken, ProcessId, QueueName, UniqueKey};
 use crate::store::Store;
 use crate::store::circumstances::{Circumstances, LockLine, LockPage, QueueView, WorkerView};
+use crate::store::effects::{Applied, Effect, Value};
 use crate::store::lease::{AcquireAnswer, BreakAnswer, HoldRenewal, HoldsRenewed, ParkAnswer, ReleaseAnswer, Renewal, RenewalAnswer};
 use crate::store::new_job::{Accepted, NewJob};
 use crate::store::page::{Cursor, JobFilter, JobPage};
@@ -227,6 +229,22 @@ impl Store for RedisStore {
 
     async fn unique_holder(&self, key: &UniqueKey) -> Result<Option<JobId>, Error> {
         self.run_unique_holder(key).await
+    }
+
+    async fn apply(&self, effects: Vec<Effect>) -> Result<Applied, Error> {
+        self.run_apply(&effects).await
+    }
+
+    async fn value(&self, key: &[u8]) -> Result<Option<Value>, Error> {
+        self.run_value(key).await
+    }
+
+    fn is_own_key(&self, key: &[u8]) -> bool {
+        key.starts_with(self.keys.prefix().as_bytes())
+    }
+
+    async fn result(&self, id: JobId) -> Result<Option<Vec<u8>>, Error> {
+        self.run_result(id).await
     }
 
     async fn cancel(&self, id: JobId) -> Result<CancelAnswer, Error> {

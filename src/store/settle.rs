@@ -1,11 +1,13 @@
 //! The end of an attempt as the store is told of it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use super::effects::Riding;
 use crate::names::{Fence, JobId, LockKey, OwnerToken, TaskName, UniqueKey};
 
 /// One ended attempt. Applied only if `owners[id]` is `token` and every lock named still carries its token.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Settle {
     /// The job.
     pub id: JobId,
@@ -22,6 +24,8 @@ pub struct Settle {
     pub unique: Option<UniqueKey>,
     /// What becomes of the job.
     pub verdict: Verdict,
+    /// What is done with it, when the verdict is [`Verdict::Done`]: never without anything in it.
+    pub riding: Option<Arc<Riding>>,
     /// What is logged.
     pub record: AttemptRecord,
 }
@@ -53,6 +57,19 @@ pub enum Verdict {
         /// Whether this attempt is charged.
         charge: Charge,
     },
+}
+
+impl Verdict {
+    /// The same, with a reason behind the text that it keeps of the job.
+    pub(crate) fn because(&self, why: &str) -> Self {
+        let mut because = self.clone();
+        match &mut because {
+            Verdict::Schedule { error, .. } => error.get_or_insert_default().push_str(why),
+            Verdict::Bury { reason, .. } => reason.push_str(why),
+            Verdict::Done | Verdict::Return | Verdict::Rekey(_) => {}
+        }
+        because
+    }
 }
 
 /// What an attempt costs the job.
@@ -98,13 +115,29 @@ impl Death {
     }
 }
 
+/// What stands before the reason for which effects were refused.
+pub(crate) const EFFECTS_REFUSED: &str = "its effects were refused: ";
+
 /// The store's answer to a settle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SettleAnswer {
     /// Applied.
     Accepted,
     /// Not valid any more: nothing was applied.
     Lost,
+    /// A check of what rides it failed: nothing of that was applied, and the job went the way of the fallback.
+    Refused(Refusal),
+    /// An effect failed that had passed every check: those before it are applied, and the job is dead.
+    Broken(Refusal),
+}
+
+/// Why effects were refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// In words; empty where a resend was answered.
+    pub reason: String,
+    /// The job is dead now.
+    pub dead: bool,
 }
 
 /// One attempt, as logged.
@@ -157,6 +190,21 @@ pub struct NestedRecord {
 pub type TaskText = String;
 
 impl AttemptRecord {
+    /// Makes it say what the store answered to its settle.
+    pub(crate) fn answered(&mut self, answer: &SettleAnswer) {
+        let (what, refusal) = match answer {
+            SettleAnswer::Accepted => return,
+            SettleAnswer::Lost => {
+                self.outcome = Outcome::LeaseLost;
+                return;
+            }
+            SettleAnswer::Refused(refusal) => (EFFECTS_REFUSED, refusal),
+            SettleAnswer::Broken(refusal) => ("its effects stopped half way: ", refusal),
+        };
+        self.outcome = if refusal.dead { Outcome::Dead } else { Outcome::Retry };
+        self.error = format!("{what}{}", refusal.reason);
+    }
+
     /// The task as a name, when it is one.
     pub fn task_name(&self) -> Option<TaskName> {
         TaskName::new(&self.task).ok()

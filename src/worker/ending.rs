@@ -1,5 +1,6 @@
 //! How attempts end: the verdict, the outcome and the words for each way.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::attempt::{Attempt, Ending, StopCause};
@@ -7,7 +8,8 @@ use crate::limits::{ERROR_MAX_BYTES, MISMATCH_DELAY_CAP, MISMATCH_DELAY_FIRST};
 use crate::names::LockKey;
 use crate::registry::Registration;
 use crate::store::new_job::Body;
-use crate::store::settle::{Charge, Death, Outcome, Verdict};
+use crate::store::effects::Riding;
+use crate::store::settle::{Charge, Death, EFFECTS_REFUSED, Outcome, Verdict};
 
 /// Cuts a text to what is stored of an error, at a character's boundary.
 pub(crate) fn cut(mut text: String) -> String {
@@ -59,8 +61,19 @@ fn charged(attempt: &Attempt, task: &Registration, outcome: Outcome, error: Stri
     schedule(delay, Charge::Attempt, outcome, error)
 }
 
-pub(crate) fn done() -> Ending {
-    Ending::new(Verdict::Done, Outcome::Done, "")
+/// The handler succeeded; what it handed over rides the settle.
+pub(crate) fn done(attempt: &Attempt, task: &Registration) -> Ending {
+    let mut ending = Ending::new(Verdict::Done, Outcome::Done, "");
+    if let Some(effects) = attempt.state().close_effects() {
+        let fallback = charged(attempt, task, Outcome::Retry, EFFECTS_REFUSED.to_owned(), None);
+        ending.riding = Some(Arc::new(Riding {
+            effects: effects.effects,
+            jobs: effects.jobs,
+            result: effects.result,
+            fallback: fallback.verdict,
+        }));
+    }
+    ending
 }
 
 pub(crate) fn skipped(busy: &LockKey) -> Ending {

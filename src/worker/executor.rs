@@ -50,6 +50,7 @@ impl Seat {
         let end = if state.leave_running(Phase::Ended) {
             ending.ran = state.ran();
             ending.nested = state.close_holds();
+            state.close_effects();
             telemetry::ended(&attempt, &ending);
             End::Settle(ending)
         } else {
@@ -64,6 +65,7 @@ impl Drop for Seat {
         let Some(attempt) = self.0.take() else { return };
         let end = if attempt.state().leave_running(Phase::Answered) {
             attempt.state().close_holds();
+            attempt.state().close_effects();
             End::Vanished
         } else {
             End::Back
@@ -206,7 +208,7 @@ async fn run(attempt: &Attempt, admitted: Admitted) -> Ending {
     };
     match wind_down(attempt, &task, handler).await {
         // What is done is done: the store decides whether it counts.
-        Some(Ok(Ok(()))) => ending::done(),
+        Some(Ok(Ok(()))) => ending::done(attempt, &task),
         _ => stopped(attempt, &task, cause, timeout),
     }
 }
@@ -235,7 +237,7 @@ async fn wind_down(attempt: &Attempt, task: &Registration, mut handler: Handler)
 
 fn ended(attempt: &Attempt, task: &Registration, handled: Handled) -> Ending {
     match handled {
-        Ok(Ok(())) => ending::done(),
+        Ok(Ok(())) => ending::done(attempt, task),
         Ok(Err(error)) => match error.0 {
             Fate::Retry { error, after } => ending::retry(attempt, task, &chain(error.as_ref()), after),
             Fate::Snooze(delay) => ending::snoozed(delay),

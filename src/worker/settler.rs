@@ -9,7 +9,8 @@ use tokio::time::Instant;
 
 use crate::attempt::{Claimed, Ending};
 use crate::names::{JobId, OwnerToken};
-use crate::store::settle::{Outcome, Settle, SettleAnswer, Verdict};
+use crate::limits::EFFECTS_TURN_MAX;
+use crate::store::settle::{Outcome, Refusal, Settle, SettleAnswer, Verdict};
 use crate::worker::Summary;
 use crate::worker::watchdog::Watched;
 
@@ -93,13 +94,19 @@ impl Settler {
         match answer {
             SettleAnswer::Accepted => self.accepted(ending),
             SettleAnswer::Lost => self.lost(),
+            SettleAnswer::Refused(refusal) | SettleAnswer::Broken(refusal) => self.refused(&refusal),
         }
         self.answered(claim);
     }
 
     /// Loads a turn.
     pub(super) fn load(&mut self, most: usize, ending: bool, now: Instant) -> Cargo {
-        let count = self.pending.len().min(most);
+        let mut effects = 0;
+        let light = |rider: &&Rider| {
+            effects += rider.ending.riding.as_ref().map_or(0, |riding| riding.effects.len() + riding.jobs.len());
+            effects <= EFFECTS_TURN_MAX
+        };
+        let count = self.pending.iter().take(most).take_while(light).count();
         let riders: Vec<Rider> = self.pending.drain(..count).collect();
         let mut finished = Vec::new();
         if ending || self.owes(now) {
@@ -125,6 +132,16 @@ impl Settler {
                     self.lost();
                     let job = rider.claim.attempt(rider.index).job.id;
                     tracing::warn!(job.id = %job, outcome = rider.ending.outcome.as_str(), "settle refused: the job or its lock was lost");
+                }
+                SettleAnswer::Refused(refusal) => {
+                    self.refused(refusal);
+                    let job = rider.claim.attempt(rider.index).job.id;
+                    tracing::warn!(job.id = %job, reason = refusal.reason, dead = refusal.dead, "effects refused: none of them was applied");
+                }
+                SettleAnswer::Broken(refusal) => {
+                    self.refused(refusal);
+                    let job = rider.claim.attempt(rider.index).job.id;
+                    tracing::error!(job.id = %job, reason = refusal.reason, "effects stopped half way: the job is dead, see what it has done");
                 }
             }
             self.answered(&rider.claim);
@@ -167,6 +184,16 @@ impl Settler {
             (Verdict::Schedule { .. }, _) => summary.failed += 1,
         }
         self.count(ending.outcome.as_str());
+    }
+
+    fn refused(&mut self, refusal: &Refusal) {
+        if refusal.dead {
+            self.summary.dead += 1;
+            self.count(Outcome::Dead.as_str());
+        } else {
+            self.summary.failed += 1;
+            self.count(Outcome::Retry.as_str());
+        }
     }
 
     fn lost(&mut self) {

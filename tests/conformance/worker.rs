@@ -61,6 +61,7 @@ impl Held {
             keep: None,
             nested: self.nested.clone(),
             unique: self.job.envelope.as_ref().ok().and_then(|envelope| envelope.header.unique.clone()),
+            riding: None,
             verdict,
             record: AttemptRecord {
                 job: self.job.id.to_string(),
@@ -192,7 +193,7 @@ impl Worker {
             settles: vec![settle],
             ..wants(0, &[])
         };
-        self.turn(turn).await.1.settled[0]
+        self.turn(turn).await.1.settled.remove(0)
     }
 
     pub async fn done(&self, held: &Held) {

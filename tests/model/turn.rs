@@ -39,6 +39,7 @@ impl Held {
             keep: None,
             nested: Vec::new(),
             unique: self.job.envelope.as_ref().ok().and_then(|envelope| envelope.header.unique.clone()),
+            riding: None,
             verdict,
             record: AttemptRecord {
                 job: self.job.id.to_string(),

@@ -9,6 +9,7 @@ use linchpin::Error;
 use linchpin::names::{JobId, LockKey, OwnerToken, ProcessId, QueueName, UniqueKey};
 use linchpin::store::Store;
 use linchpin::store::circumstances::{Circumstances, LockLine, LockPage, QueueView, WorkerView};
+use linchpin::store::effects::{Applied, Effect, Value};
 use linchpin::store::lease::{AcquireAnswer, BreakAnswer, HoldRenewal, HoldsRenewed, ParkAnswer, ReleaseAnswer, Renewal, RenewalAnswer};
 use linchpin::store::memory::MemoryStore;
 use linchpin::store::new_job::{Accepted, NewJob};
@@ -66,6 +67,22 @@ impl Store for Faulty {
         self.inner.describe()
     }
 
+    async fn apply(&self, effects: Vec<Effect>) -> Result<Applied, Error> {
+        self.inner.apply(effects).await
+    }
+
+    async fn value(&self, key: &[u8]) -> Result<Option<Value>, Error> {
+        self.inner.value(key).await
+    }
+
+    fn is_own_key(&self, key: &[u8]) -> bool {
+        key.starts_with(b"{linchpin}:")
+    }
+
+    async fn result(&self, id: JobId) -> Result<Option<Vec<u8>>, Error> {
+        self.inner.result(id).await
+    }
+
     async fn turn(&self, worker: &ProcessId, slot: usize, turn: Turn) -> Result<TurnReply, Error> {
         let refuse = self
             .refused_turns
@@ -112,7 +129,7 @@ impl Store for Faulty {
 
     async fn surrender(&self, settle: Settle) -> Result<SettleAnswer, Error> {
         let answer = self.inner.surrender(settle.clone()).await?;
-        let _ = self.settled.send((settle, answer));
+        let _ = self.settled.send((settle, answer.clone()));
         Ok(answer)
     }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod building;
+mod effects;
 mod fates;
 mod faulty;
 mod gates;

@@ -22,10 +22,8 @@ pub(super) struct Log {
 
 impl Log {
     /// Adds an ended attempt; one whose settle was refused has lost its lease, whatever it says.
-    pub fn settled(&mut self, mut record: AttemptRecord, answer: SettleAnswer) {
-        if answer == SettleAnswer::Lost {
-            record.outcome = Outcome::LeaseLost;
-        }
+    pub fn settled(&mut self, mut record: AttemptRecord, answer: &SettleAnswer) {
+        record.answered(answer);
         self.add(record);
     }
 

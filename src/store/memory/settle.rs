@@ -3,7 +3,7 @@
 use super::state::{Lock, Mark, State};
 use crate::limits::ERRORS_KEPT;
 use crate::names::{JobId, LockKey, OwnerToken};
-use crate::store::settle::{Charge, Death, Settle, SettleAnswer, Verdict};
+use crate::store::settle::{Charge, Death, Refusal, Settle, SettleAnswer, Verdict};
 use crate::store::view::Ended;
 
 /// What ended attempts held, to be freed after all of them are settled.
@@ -49,8 +49,22 @@ impl State {
             tries.alone = false;
             tries.reaped_from = None;
         });
-        self.apply(id, &settle.verdict, mark);
-        SettleAnswer::Accepted
+        let refusal = match (&settle.verdict, &settle.riding) {
+            (Verdict::Done, Some(riding)) => self.ride(id, riding).err().map(|reason| (reason, &riding.fallback)),
+            _ => None,
+        };
+        match refusal {
+            None => {
+                self.apply(id, &settle.verdict, mark);
+                SettleAnswer::Accepted
+            }
+            Some((reason, fallback)) => {
+                let fallback = fallback.because(&reason);
+                self.apply(id, &fallback, mark);
+                let dead = matches!(fallback, Verdict::Bury { .. });
+                SettleAnswer::Refused(Refusal { reason, dead })
+            }
+        }
     }
 
     fn apply(&mut self, id: JobId, verdict: &Verdict, mark: Option<Mark>) {
@@ -146,7 +160,7 @@ impl State {
         let answer = self.settle(&settle, &mut freed);
         // A repeated one is answered `Lost` too: only the first is an entry.
         if answer == SettleAnswer::Accepted {
-            self.log.settled(settle.record, answer);
+            self.log.settled(settle.record, &answer);
         }
         self.free_all(freed);
         answer

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
 
+use super::keyspace::Keyspace;
 use super::log::Log;
 use super::push::Pushes;
 use crate::names::{Fence, JobId, LockKey, OwnerToken, ProcessId, QueueName, ScheduleName, UniqueKey};
@@ -66,6 +67,10 @@ pub(super) struct State {
     pub waiting: BTreeMap<ProcessId, Time>,
     /// The acquisition that asks in this transition: no push is needed to reach it.
     pub asking: Option<OwnerToken>,
+    /// Keys of the user's.
+    pub keyspace: Keyspace,
+    /// Results of jobs, and until when they are kept.
+    pub results: HashMap<JobId, (Vec<u8>, Time)>,
     /// Holds that an operator broke, and when.
     pub broken: VecDeque<(Time, LockKey, OwnerToken)>,
 }

@@ -16,6 +16,7 @@ impl State {
             return;
         }
         self.last_sweep = self.now;
+        self.drop_expired();
         self.send_orphans_back();
         self.list_the_unlisted();
         let jobs = &self.jobs;

@@ -24,7 +24,7 @@ impl State {
         for settle in &turn.settles {
             let answer = self.settle(settle, &mut freed);
             if turn.log {
-                self.log.settled(settle.record.clone(), answer);
+                self.log.settled(settle.record.clone(), &answer);
             }
             settled.push(answer);
         }

@@ -117,6 +117,9 @@ impl State {
         add("schedules".into(), self.schedules.len());
         add("workers".into(), self.workers.len());
         add("paused".into(), self.paused.len());
+        for id in self.results.keys().filter(|id| self.result(**id).is_some()) {
+            add(format!("result:{id}"), 1);
+        }
         add("cancels".into(), self.cancels.len());
         add("dead".into(), self.dead.order.len());
         add("attempts".into(), self.log.len());

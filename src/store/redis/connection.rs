@@ -362,14 +362,21 @@ impl Arguments {
         }
     }
 
+    /// Hands out each.
+    pub(super) fn each(&self, mut take: impl FnMut(&[u8])) {
+        let mut start = 0;
+        for end in &self.ends {
+            take(&self.bytes[start..*end]);
+            start = *end;
+        }
+    }
+
     fn command(&self, verb: &str, script: &str, prefix: &str) -> Cmd {
         let mut command = Cmd::with_capacity(self.ends.len() + 4, self.bytes.len() + script.len() + prefix.len() + 16);
         command.arg(verb).arg(script).arg(1).arg(prefix);
-        let mut start = 0;
-        for end in &self.ends {
-            command.arg(&self.bytes[start..*end]);
-            start = *end;
-        }
+        self.each(|argument| {
+            command.arg(argument);
+        });
         command
     }
 }

@@ -1,6 +1,6 @@
 //! Key names: the only place in Rust that builds them. Scripts get the prefix and make the rest (`lua/prelude.lua`).
 
-use crate::names::{Namespace, ProcessId, QueueName};
+use crate::names::{JobId, Namespace, ProcessId, QueueName};
 
 /// The keys of one namespace; all share its hash tag, hence one slot.
 #[derive(Debug, Clone)]
@@ -33,6 +33,11 @@ impl Keys {
     /// The one channel of a process.
     pub(super) fn push(&self, process: &ProcessId) -> String {
         format!("{}push:{process}", self.prefix)
+    }
+
+    /// What was kept of a job.
+    pub(super) fn result(&self, id: JobId) -> String {
+        format!("{}result:{id}", self.prefix)
     }
 
     /// The attempts log.

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use redis::Value;
 use serde::{Deserialize, Serialize};
 
+use super::settles::Whys;
 use crate::names::{Fence, LockKey};
 use crate::store::settle::{AttemptRecord, LockWord, NestedRecord, Outcome, Settle};
 use crate::store::view::AttemptEntry;
@@ -65,14 +66,16 @@ pub(super) fn unpack(last: u64, fields: &[(Vec<u8>, Vec<u8>)]) -> Vec<AttemptEnt
     let Ok((worker, mut rest)) = postcard::take_from_bytes::<&str>(blob) else {
         return Vec::new();
     };
+    let whys = String::from_utf8_lossy(field(b"r").unwrap_or_default());
+    let whys = Whys::read(&whys);
     let mut records = Vec::new();
     while !rest.is_empty() {
         let Ok((packed, tail)) = postcard::take_from_bytes::<Packed<'_>>(rest) else {
             break;
         };
         rest = tail;
-        let lost = accepted.get(records.len()) == Some(&b'0');
-        records.push(AttemptRecord {
+        let answer = whys.answer(records.len(), accepted.get(records.len()).copied());
+        let mut record = AttemptRecord {
             job: packed.job.to_owned(),
             task: packed.task.to_owned(),
             number: packed.number,
@@ -82,11 +85,13 @@ pub(super) fn unpack(last: u64, fields: &[(Vec<u8>, Vec<u8>)]) -> Vec<AttemptEnt
             lock: packed.lock,
             waited_ms: packed.waited_ms,
             ran_ms: packed.ran_ms,
-            outcome: if lost { Outcome::LeaseLost } else { packed.outcome },
+            outcome: packed.outcome,
             error: packed.error.to_owned(),
             nested: packed.nested.into_owned(),
             nested_omitted: packed.nested_omitted,
-        });
+        };
+        record.answered(&answer);
+        records.push(record);
     }
     let first = (last + 1).saturating_sub(records.len() as u64);
     records

@@ -31,6 +31,8 @@ pub(super) enum Name {
     Workers,
     Schedules,
     Step,
+    Apply,
+    Value,
     Advance,
 }
 
@@ -39,7 +41,7 @@ macro_rules! lua {
 }
 
 impl Name {
-    const ALL: [Name; 29] = [
+    const ALL: [Name; 31] = [
         Name::Turn,
         Name::Enqueue,
         Name::Renew,
@@ -68,6 +70,8 @@ impl Name {
         Name::Workers,
         Name::Schedules,
         Name::Step,
+        Name::Apply,
+        Name::Value,
         Name::Advance,
     ];
 
@@ -102,6 +106,8 @@ impl Name {
             Name::Workers => "workers",
             Name::Schedules => "schedules",
             Name::Step => "step",
+            Name::Apply => "apply",
+            Name::Value => "value",
             Name::Advance => "advance",
         }
     }
@@ -110,12 +116,12 @@ impl Name {
     fn parts(self) -> &'static [&'static str] {
         match self {
             Name::Turn => {
-                lua!["unlock" "lazy_open" "formats" "tries" "ends" "back" "clients" "free" "reap" "sweep" "check" "look" "lone" "lazy_close" "settle" "claim" "replay" "turn"]
+                lua!["unlock" "lazy_open" "formats" "tries" "ends" "back" "clients" "free" "reap" "sweep" "check" "look" "lone" "accept" "effects" "ride" "lazy_close" "settle" "claim" "replay" "turn"]
             }
-            Name::Enqueue => lua!["enqueue_plain" "formats" "enqueue"],
+            Name::Enqueue => lua!["enqueue_plain" "formats" "accept" "enqueue"],
             Name::Renew => lua!["formats" "tries" "ends" "back" "clients" "unlock" "free" "renew"],
             Name::Surrender => {
-                lua!["unlock" "lazy_open" "formats" "tries" "ends" "back" "clients" "free" "reap" "sweep" "check" "look" "lone" "lazy_close" "settle" "surrender"]
+                lua!["unlock" "lazy_open" "formats" "tries" "ends" "back" "clients" "free" "reap" "sweep" "check" "look" "lone" "accept" "effects" "ride" "lazy_close" "settle" "surrender"]
             }
             Name::Cancel => lua!["formats" "tries" "ends" "clients" "unlock" "free" "leave" "cancel"],
             Name::Delete => lua!["formats" "tries" "ends" "clients" "unlock" "free" "leave" "delete"],
@@ -140,7 +146,9 @@ impl Name {
             Name::Queues => lua!["formats" "queues"],
             Name::Workers => lua!["workers"],
             Name::Schedules => lua!["job_lives" "schedules"],
-            Name::Step => lua!["formats" "job_lives" "step" "enqueue"],
+            Name::Step => lua!["formats" "accept" "job_lives" "step" "enqueue"],
+            Name::Apply => lua!["effects" "apply"],
+            Name::Value => lua!["value"],
             Name::Advance => lua!["advance"],
         }
     }

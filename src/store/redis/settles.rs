@@ -1,11 +1,13 @@
 //! A batch of settles as turn.lua and surrender.lua read it.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use super::connection::Arguments;
+use super::effects::pack_riding;
 use super::wire::{self, death_letter, lock_spec, millis};
 use crate::names::OwnerToken;
-use crate::store::settle::{Charge, Settle, Verdict};
+use crate::store::settle::{Charge, Refusal, Settle, SettleAnswer, Verdict};
 
 /// The most locks that any attempt of a batch of settles held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,15 +81,16 @@ impl SettleShape {
         if let Some((token, n)) = run {
             let _ = write!(shape.runs, "{token}={n},");
         }
-        if settles.iter().any(|s| s.verdict != Verdict::Done) {
-            shape.codes = settles.iter().map(|s| letter(&s.verdict)).collect();
+        if settles.iter().any(|s| letter(s) != 'd') {
+            shape.codes = settles.iter().map(letter).collect();
         }
         shape
     }
 }
 
-fn letter(verdict: &Verdict) -> char {
-    match verdict {
+fn letter(settle: &Settle) -> char {
+    match settle.verdict {
+        Verdict::Done if settle.riding.is_some() => 'e',
         Verdict::Done => 'd',
         Verdict::Schedule { .. } => 's',
         Verdict::Return => 'r',
@@ -117,7 +120,11 @@ pub(super) fn push_settles(a: &mut Arguments, settles: &[Settle], locks: Settled
     };
     for settle in settles {
         match &settle.verdict {
-            Verdict::Done => {}
+            Verdict::Done => {
+                if let Some(riding) = &settle.riding {
+                    a.push(pack_riding(riding));
+                }
+            }
             Verdict::Schedule {
                 delay,
                 charge: cost,
@@ -146,6 +153,32 @@ pub(super) fn push_settles(a: &mut Arguments, settles: &[Settle], locks: Settled
             } => {
                 a.push(format!("{}|{}|{reason}", death_letter(*death), charge(*cost)));
             }
+        }
+    }
+}
+
+/// Why effects were refused, as the scripts say it.
+pub(super) struct Whys<'a>(HashMap<usize, &'a str>);
+
+impl<'a> Whys<'a> {
+    /// Reads lines `index=reason`, the index from 1.
+    pub(super) fn read(lines: &'a str) -> Self {
+        let lines = lines.lines().filter_map(|line| line.split_once('='));
+        Self(lines.filter_map(|(index, why)| Some((index.parse().ok()?, why))).collect())
+    }
+
+    /// The answer to settle `i` (from 0) by its digit; no digit is an accepted one.
+    pub(super) fn answer(&self, i: usize, digit: Option<u8>) -> SettleAnswer {
+        let refusal = |dead| Refusal {
+            reason: self.0.get(&(i + 1)).map(|why| (*why).to_owned()).unwrap_or_default(),
+            dead,
+        };
+        match digit {
+            Some(b'0') => SettleAnswer::Lost,
+            Some(b'2') => SettleAnswer::Refused(refusal(false)),
+            Some(b'3') => SettleAnswer::Refused(refusal(true)),
+            Some(b'4') => SettleAnswer::Broken(refusal(true)),
+            _ => SettleAnswer::Accepted,
         }
     }
 }

@@ -12,7 +12,7 @@ use super::lanes::Lane;
 use super::log;
 use super::notes::{Notes, put_off};
 use super::script::Name;
-use super::settles::{SettleShape, push_settles};
+use super::settles::{SettleShape, Whys, push_settles};
 use super::wire::{Reader, millis};
 use crate::clock::LeaseInstant;
 use crate::error::Error;
@@ -113,8 +113,8 @@ impl RedisStore {
         });
         let mut next = || parts.next().unwrap_or_else(|| Err(malformed()));
         let (meta, bits, ids, notes) = (next()?, next()?, next()?, next()?);
-        let meta = std::str::from_utf8(&meta).map_err(|_| malformed())?;
-        let mut meta = meta.split('|');
+        let meta = String::from_utf8_lossy(&meta);
+        let mut meta = meta.splitn(5, '|');
         let fence: u64 = meta.next().and_then(|f| f.parse().ok()).ok_or_else(malformed)?;
         let more = match meta.next() {
             Some("0") => More::No,
@@ -124,14 +124,8 @@ impl RedisStore {
         };
         let now_ms: u64 = meta.next().and_then(|ms| ms.parse().ok()).ok_or_else(malformed)?;
         let replayed = meta.next() == Some("1");
-        let answer = |i: usize| {
-            if bits.get(i) == Some(&b'0') {
-                SettleAnswer::Lost
-            } else {
-                SettleAnswer::Accepted
-            }
-        };
-        let settled = (0..turn.settles.len()).map(answer).collect();
+        let whys = Whys::read(meta.next().unwrap_or_default());
+        let settled = (0..turn.settles.len()).map(|i| whys.answer(i, bits.get(i).copied())).collect();
         let put_off = put_off(&notes);
         if ids.is_empty() {
             return Ok(TurnReply {

@@ -1,7 +1,8 @@
 -- Purpose: ended attempts: checks first, then writes; the verdicts of the state table. Fragment.
 -- KEYS: -
 -- ARGV: read through settle's parameters, see turn.lua; locks: '0' none, '1' one a job or none, '2' several too
--- Returns: settle(base,...) -> accept bits ('' when all are accepted); calls freed(key) for each lock that it released
+-- Returns: settle(base,...) -> a digit a settle, '' when all are accepted: 0 lost, 1 accepted, refused for its effects and then 2 scheduled or 3 dead, 4 broken half way
+--   and dead; and why, "index=reason\n"; calls freed(key) for each lock that it released
 -- kept: locks that stay, "index=ms,": only when the settle is accepted, which is asked before anything is written for them
 -- The first write is one that a full server allows: HDEL.
 -- Cost: 1 HMGET, 1 HDEL a lock key, 2 variadic HDEL for the done ones; up to 15 commands for any other verdict
@@ -77,6 +78,7 @@ local function settle(at,c,codes,runs,locks,nested,uniques,kept,ms,freed)
       end
     end
   end
+  local said,whys                                        -- of refused effects
   if nlost==0 and codes=='' then
     call('HDEL',OWN,unpack(A,ids+1,ids+c))
     call('HDEL',JOBS,unpack(A,ids+1,ids+c))
@@ -85,7 +87,7 @@ local function settle(at,c,codes,runs,locks,nested,uniques,kept,ms,freed)
     if rare.tries then call('HDEL',TRIES,unpack(A,ids+1,ids+c)) end
     if rare.watched then for j=1,c do R().tell(A[ids+j],'d') end end
   else
-    local x=ex
+    local x,done=ex,{}
     for j=1,c do
       local id,code=A[ids+j],codes=='' and 'd' or sub(codes,j,j)
       local extra=''
@@ -93,9 +95,23 @@ local function settle(at,c,codes,runs,locks,nested,uniques,kept,ms,freed)
       local late=lost and lost[j]
       if late=='back' then R().back(id,call('HGET',JOBS,id),ms)
       elseif not late then
+        if code=='e' then
+          local packed=cmsgpack.unpack(extra)
+          local why,some=R().ride(packed,id,ms)
+          if not why then code='d'
+          else
+            said=said or {}; whys=whys or {}
+            whys[#whys+1]=int(j)..'='..why
+            if some then code='b'; extra='u|1|its effects stopped half way: '..why; said[j]='4'
+            else
+              code=sub(packed[1],1,1); extra=sub(packed[1],2)..why
+              said[j]=code=='b' and '3' or '2'
+            end
+          end
+        end
         local value=code~='d' and call('HGET',JOBS,id)
         if code=='d' or not value then
-          call('HDEL',OWN,id); call('HDEL',JOBS,id); call('HDEL',BODIES,id); call('HDEL',CANCELS,id); call('HDEL',TRIES,id)
+          done[#done+1]=id
           if rare.watched then R().tell(id,'d') end
         else
           local t=R().tries_read(call('HGET',TRIES,id))
@@ -130,15 +146,21 @@ local function settle(at,c,codes,runs,locks,nested,uniques,kept,ms,freed)
         end
       end
     end
+    if #done>0 then
+      call('HDEL',OWN,unpack(done)); call('HDEL',JOBS,unpack(done))
+      call('HDEL',BODIES,unpack(done)); call('HDEL',CANCELS,unpack(done)); call('HDEL',TRIES,unpack(done))
+    end
   end
   if uniques~='' then
     for j,key in string.gmatch(uniques,'(%d+)=([^\n]*)\n') do
-      if not (lost and lost[tonumber(j)]) and (codes=='' or sub(codes,j,j)=='d') then R().free_unique(A[ids+j],key) end
+      local n=tonumber(j)
+      local ended=codes=='' or sub(codes,n,n)=='d' or sub(codes,n,n)=='e'
+      if ended and not (lost and lost[n]) and not (said and said[n]) then R().free_unique(A[ids+n],key) end
     end
   end
   for _,key in ipairs(loose) do freed(key) end
-  if nlost==0 then return '' end
+  if nlost==0 and not said then return '','' end
   local ok={}
-  for j=1,c do ok[j]=lost[j] and '0' or '1' end
-  return table.concat(ok)
+  for j=1,c do ok[j]=lost and lost[j] and '0' or said and said[j] or '1' end
+  return table.concat(ok),whys and table.concat(whys,'\n') or ''
 end

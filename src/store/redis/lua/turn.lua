@@ -4,7 +4,7 @@
 --   it took 11 suspects it may claim (0 none, 1 one, 2 one alone, or the id of the only job it may claim) 12 attempts blob or '' 13 attempts kept, 0 for no log 14 c 15 a letter a verdict, '' when all
 --   are done 16 runs "token=count," in the order of the settles 17 locks (0 none, 1 at most one a job, 2 several) 18 nested holds "index=token=key\n" 19 uniques "index=key\n"
 --   20 counts "name=n," 21 finished claims, by `,` 22 a look is wanted (0/1) 23 locks kept "index=ms,"; then ids[c], lock specs[c] unless 17 is 0, an extra for each verdict not done
--- Returns: {"fence|more|ms|replay", accept bits ('' = all), ids in one string, notes, values...}; {"STALE"}, {"LANE_LOST"}, {"EARLY"}
+-- Returns: {"fence|more|ms|replay|why effects were refused", accept digits ('' = all), ids in one string, notes, values...}; {"STALE"}, {"LANE_LOST"}, {"EARLY"}
 -- Cost: about 14 commands and, a job, the parts of settle and claim; at most 100 settles, 100 claims, 200 promotions
 -- Called by: RedisStore::turn
 local c,want,number=tonumber(A[14]),tonumber(A[6]),tonumber(A[2])
@@ -86,9 +86,9 @@ local function freed(key)
   for _,h in ipairs(handed[list]) do if h.key==key then return end end
   table.insert(handed[list],1,{key=key,where=where,entry=entry,id=id,since=match(place,'^p(%d+)') or int(ms)})
 end
-local bits,nos='',nil
+local bits,whys,nos='','',nil
 if c>0 then
-  bits=settle(23,c,A[15],A[16],A[17],A[18],A[19],A[23],ms,freed)
+  bits,whys=settle(23,c,A[15],A[16],A[17],A[18],A[19],A[23],ms,freed)
   if A[12]~='' then
     local no=tonumber(st[4] or '')
     if not no then
@@ -98,7 +98,7 @@ if c>0 then
     no=tonumber(no)+c
     nos=int(no)
     if bits=='' then call('XADD',P..'attempts','MINID','~',int(math.max(0,no-A[13])),nos,'b',A[12])
-    else call('XADD',P..'attempts','MINID','~',int(math.max(0,no-A[13])),nos,'b',A[12],'a',bits) end
+    else call('XADD',P..'attempts','MINID','~',int(math.max(0,no-A[13])),nos,'b',A[12],'a',bits,'r',whys) end
   end
 end
 if A[21]~='' then
@@ -144,6 +144,6 @@ if k>0 then set[3]='fence'; set[4]=int(math.max(fence+k-1,lib and lib.last_grant
 if nos then set[#set+1]='no'; set[#set+1]=nos end
 if looking then set[#set+1]='looked'; set[#set+1]=again and '0' or int(ms) end
 call('HSET',STATE,unpack(set))
-out[1]=int(fence)..'|'..more..'|'..int(ms)..'|0'
+out[1]=int(fence)..'|'..more..'|'..int(ms)..'|0|'..whys
 out[2],out[3],out[4]=bits,all,notes
 return out

@@ -17,6 +17,7 @@ mod support;
 
 mod model {
     pub mod compare;
+    pub mod effects;
     pub mod pair;
     pub mod turn;
     pub mod verb;
@@ -43,6 +44,8 @@ const MUST_SEE: &[&str] = &[
     "Conflict",
     "Dead cancelled",
     "Dead crashed",
+    "Effects",
+    "Effects refused",
     "Existing",
     "Expired",
     "Gave up",
@@ -53,7 +56,9 @@ const MUST_SEE: &[&str] = &[
     "Parked",
     "Put off",
     "Requested",
+    "Refused settle",
     "Retried",
+    "Rode a settle",
     "Scheduled",
     "Suspect",
     "Undecodable",

@@ -92,7 +92,7 @@ impl Pair {
             by_job
         });
         same("log", log)?;
-        Ok(())
+        self.compare_user_keys().await
     }
 
     /// Compares the lists and the census.

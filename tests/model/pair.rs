@@ -105,6 +105,7 @@ impl Pair {
             Verb::Turn(asked) => self.turn(asked).await?,
             Verb::Renew { held, unnamed } => self.renew(*held, *unnamed).await?,
             Verb::Surrender(ending) => self.surrender(ending).await?,
+            Verb::Effects(effects) => self.apply_effects(effects).await?,
             Verb::Acquire { key, who } => self.acquire(&lock(*key), *who).await?,
             Verb::Release { key, who } => {
                 let token = self.own_token(*who);

@@ -1,14 +1,17 @@
 //! Workers' verbs on both stores: the turn, renewals, surrenders.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use linchpin::names::{LockKey, OwnerToken};
+use linchpin::store::effects::Riding;
 use linchpin::store::lease::{Renewal, Renewed, RenewedAttempt};
 use linchpin::store::settle::{AttemptRecord, Charge, Death, LockWord, Outcome, Settle, SettleAnswer, Verdict};
 use linchpin::store::turn::{LockOutcome, More, Suspects, Turn, TurnReply};
 
 use super::compare::same;
+use super::effects::of_case;
 use super::pair::{Checked, Held, Pair, both, half_past, lock, queue};
 use super::verb::{Asked, Ending};
 
@@ -89,7 +92,21 @@ impl Pair {
             true => &self.held.iter().find(|other| other.claim != held.claim)?.tokens,
             false => &held.tokens,
         };
-        let settles = [0, 1].map(|side| held.settle(&tokens[side], verdict(ending.verdict)));
+        let riding = (!ending.effects.is_empty()).then(|| {
+            Arc::new(Riding {
+                effects: of_case(&self.case(), &ending.effects),
+                jobs: Vec::new(),
+                result: None,
+                fallback: verdict(2),
+            })
+        });
+        let settles = [0, 1].map(|side| {
+            let mut settle = held.settle(&tokens[side], verdict(ending.verdict));
+            if settle.verdict == Verdict::Done {
+                settle.riding.clone_from(&riding);
+            }
+            settle
+        });
         Some((settles, (!ending.forged).then(|| held.clone())))
     }
 
@@ -167,8 +184,14 @@ impl Pair {
         };
         let worker = self.workers[asked.worker].clone();
         let [a, b] = both!(self, |store, side| store.turn(&worker, 0, turn(side)));
-        if same("settles", [a.settled.clone(), b.settled.clone()])?.contains(&SettleAnswer::Lost) {
-            self.seen.insert("Lost settle");
+        for (answer, settle) in same("settles", [&a.settled, &b.settled])?.iter().zip(&settles[0]) {
+            match answer {
+                SettleAnswer::Accepted if settle.riding.is_some() => drop(self.seen.insert("Rode a settle")),
+                SettleAnswer::Accepted => {}
+                SettleAnswer::Lost => drop(self.seen.insert("Lost settle")),
+                SettleAnswer::Refused(_) => drop(self.seen.insert("Refused settle")),
+                SettleAnswer::Broken(refusal) => return Err(format!("effects broken: {refusal:?}")),
+            }
         }
         if let Some(id) = same("put off", [a.put_off, b.put_off])? {
             self.put_off = Some(id);
@@ -220,7 +243,9 @@ impl Pair {
     }
 
     pub async fn surrender(&mut self, ending: &Ending) -> Checked {
-        if let Some((settles, held)) = self.settles(ending) {
+        if let Some((mut settles, held)) = self.settles(ending) {
+            // an attempt that is stuck hands nothing over
+            settles.iter_mut().for_each(|settle| settle.riding = None);
             same("surrender", both!(self, |store, side| store.surrender(settles[side].clone())))?;
             held.iter().for_each(|held| self.answered(held));
         }

@@ -4,7 +4,10 @@
 //! a second and time moves between verbs by whole ones, or by 10 ms before a turn that is not to look, so that no two claims lapse
 //! at one instant: which of those is reaped first is up to the engine.
 
+use linchpin::store::effects::Effect;
 use proptest::prelude::*;
+
+use super::effects::effects;
 
 pub const QUEUES: usize = 2;
 pub const KEYS: usize = 3;
@@ -20,6 +23,8 @@ pub enum Verb {
         unnamed: u8,
     },
     Surrender(Ending),
+    /// Applies effects that ride no settle.
+    Effects(Vec<Effect>),
     Acquire {
         key: usize,
         who: usize,
@@ -76,6 +81,8 @@ pub struct Ending {
     pub verdict: u8,
     /// Under the token of another attempt.
     pub forged: bool,
+    /// What rides it, if it is done.
+    pub effects: Vec<Effect>,
 }
 
 fn wanted() -> impl Strategy<Value = Wanted> {
@@ -101,7 +108,13 @@ fn wanted() -> impl Strategy<Value = Wanted> {
 }
 
 fn ending() -> impl Strategy<Value = Ending> {
-    (0usize..64, 0u8..8, proptest::bool::weighted(0.08)).prop_map(|(held, verdict, forged)| Ending { held, verdict, forged })
+    let effects = proptest::option::weighted(0.6, effects()).prop_map(Option::unwrap_or_default);
+    (0usize..64, 0u8..8, proptest::bool::weighted(0.08), effects).prop_map(|(held, verdict, forged, effects)| Ending {
+        held,
+        verdict,
+        forged,
+        effects,
+    })
 }
 
 fn asked() -> impl Strategy<Value = Asked> {
@@ -124,6 +137,7 @@ fn verb() -> impl Strategy<Value = Verb> {
         40 => asked().prop_map(Verb::Turn),
         8 => (any.clone(), 0u8..8).prop_map(|(held, unnamed)| Verb::Renew { held, unnamed: unnamed & (unnamed >> 1) }),
         2 => ending().prop_map(Verb::Surrender),
+        3 => effects().prop_map(Verb::Effects),
         2 => (0..KEYS, 0..WORKERS).prop_map(|(key, who)| Verb::Acquire { key, who }),
         2 => (0..KEYS, 0..WORKERS).prop_map(|(key, who)| Verb::Release { key, who }),
         4 => any.clone().prop_map(Verb::Cancel),

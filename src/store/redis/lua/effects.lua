@@ -41,9 +41,10 @@ end
 local function effects(list)
   local n,first=#list,list[1]
   if n==0 then return nil end
-  if n==1 and sub(first[1],1,1)~='?' then                -- nothing can be left half done
-    local r=redis.pcall(unpack(first))
-    return type(r)=='table' and r.err and why_not(first[2],r.err) or nil
+  local alone
+  if n==1 and sub(first[1],1,1)~='?' then                -- nothing can be left half done: checked only to say what was wrong
+    alone=redis.pcall(unpack(first))
+    if type(alone)~='table' or not alone.err then return nil end
   end
   local kinds,texts,hashes,wiped={},{},{},{}
   local function kind(key)
@@ -52,8 +53,9 @@ local function effects(list)
   end
   local function text(key)
     if texts[key]==nil then
-      local v=redis.pcall('GET',key)
-      if type(v)=='table' then kind(key); v=false else kinds[key]=v and 'string' or 'none' end
+      local k=kinds[key]
+      local v=(not k or k=='string') and redis.pcall('GET',key)
+      if type(v)=='table' then kind(key); v=false elseif not k then kinds[key]=v and 'string' or 'none' end
       texts[key]=v
     end
     return texts[key]
@@ -103,6 +105,7 @@ local function effects(list)
       if allowed and not allowed(unpack(e)) then return why_not(key,'is not to be changed by this user with '..verb..': see its rights (ACL) on the server') end
     end
   end
+  if alone then return why_not(first[2],alone.err) end
   local done=false
   for _,e in ipairs(list) do
     if sub(e[1],1,1)~='?' then

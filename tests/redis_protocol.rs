@@ -17,11 +17,12 @@ use linchpin::Error;
 use linchpin::limits::PROMOTE_MAX;
 use linchpin::names::{JobId, Namespace, ProcessId, ScheduleName};
 use linchpin::store::Store;
+use linchpin::store::effects::Riding;
 use linchpin::store::lease::{AcquireAnswer, ReleaseAnswer, Renewed};
 use linchpin::store::new_job::Accepted;
 use linchpin::store::redis::RedisStore;
 use linchpin::store::schedules::{ScheduleStep, StepAnswer};
-use linchpin::store::settle::SettleAnswer;
+use linchpin::store::settle::{Settle, SettleAnswer, Verdict};
 use linchpin::store::view::State;
 use support::{Fault, Proxy, RedisServer};
 use worker::{LAPSE, Worker, retry_after, wants};
@@ -107,6 +108,55 @@ async fn a_lost_reply_of_a_turn_claims_and_settles_once() {
     assert_eq!(store.census().await.expect("a read").jobs, 0);
     let records = store.attempts(0, 1000).await.expect("a read");
     assert_eq!(records.len(), 6, "each attempt once: {records:?}");
+}
+
+#[tokio::test]
+async fn effects_of_a_turn_whose_reply_is_lost_happen_once() {
+    let server = RedisServer::start();
+    let proxy = Proxy::start(&server).await;
+    let store = open(&proxy.url()).await;
+    let (producer, worker) = (ProcessId::random(), Worker::new(store.clone()));
+    let sell = |least: i64| {
+        let mut effects = linchpin::Effects::default();
+        effects.require("stock", linchpin::Need::AtLeast(least));
+        effects.decr_by("stock", 1);
+        effects.rpush("sold", "1");
+        Riding {
+            effects: effects.list().to_vec(),
+            jobs: Vec::new(),
+            result: None,
+            fallback: Verdict::Return,
+        }
+    };
+    run::<String>(&server, &["SET", "stock", "100"]).await;
+    lose_one_reply(&proxy, &store, "turn").await;
+    let mut answers = Vec::new();
+    for i in 0..12 {
+        put(&store, &producer, job().lock("k")).await;
+        let mut held = worker.claim(1).await;
+        if held.is_empty() {
+            held = worker.claim(1).await;
+        }
+        let least = if i % 3 == 2 { 1000 } else { 0 };
+        let settle = Settle {
+            riding: Some(Arc::new(sell(least))),
+            ..held[0].settle(Verdict::Done)
+        };
+        answers.push(worker.send(settle).await);
+        store.delete(held[0].id).await.expect("a delete");
+    }
+    assert!(proxy.dropped() >= 8, "replies were lost");
+    proxy.set(Fault::None);
+    for (i, answer) in answers.iter().enumerate() {
+        match answer {
+            SettleAnswer::Accepted => assert_ne!(i % 3, 2),
+            SettleAnswer::Refused(_) => assert_eq!(i % 3, 2, "a resend is answered as the first sending was"),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(run::<i64>(&server, &["GET", "stock"]).await, 92);
+    assert_eq!(run::<usize>(&server, &["LLEN", "sold"]).await, 8);
+    assert_eq!(store.census().await.expect("a read").jobs, 0);
 }
 
 #[tokio::test]

@@ -30,8 +30,9 @@ use figures::Figures;
 use floor::Shape;
 use info::Info;
 use server::Server;
-use tasks::Progress;
+use tasks::{Progress, Shelves};
 
+pub use clock::{monotonic_ns, quantile};
 pub use latency::produce;
 
 /// Behind the namespace, the name of a second one, for `backlog`.
@@ -60,6 +61,9 @@ pub struct Options {
     /// Bytes of each job's arguments; for `due` alone.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(100..=65_536))]
     args_bytes: u64,
+    /// Effects that each job hands over to its settle; for `noop` alone.
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=64))]
+    effects: u64,
     #[command(flatten)]
     lock: lock::LockOptions,
     /// Prints one JSON object instead of a table.
@@ -155,6 +159,8 @@ pub struct Run {
     concurrency: usize,
     log: bool,
     args_bytes: usize,
+    /// How many effects each job has.
+    effects: u64,
     /// The server's parameters that the run changed, and what they were.
     changed: Vec<(&'static str, String)>,
 }
@@ -175,6 +181,9 @@ pub async fn run(options: Options) -> Result<(), Failure> {
             "the workload `lock` runs no worker: give --tasks instead of --concurrency, and leave out --no-attempts",
         ));
     }
+    if workload != Workload::Noop && options.effects > 0 {
+        return Err(Failure::usage("--effects is for the workload `noop` alone"));
+    }
     let namespace = options
         .namespace
         .unwrap_or_else(|| format!("bench-{}", linchpin::names::ProcessId::random()));
@@ -193,6 +202,7 @@ pub async fn run(options: Options) -> Result<(), Failure> {
         concurrency: options.concurrency.map(|n| n as usize).or(workload.concurrency()).unwrap_or(0),
         log: !options.no_attempts,
         args_bytes: options.args_bytes as usize,
+        effects: options.effects,
         changed: Vec::new(),
     };
     let figures = tokio::select! {
@@ -267,15 +277,21 @@ impl Run {
         let mut worker = Worker::builder(client)
             .concurrency(self.concurrency.max(1))
             .attempts_log(self.log)
-            .data(progress.clone());
+            .data(progress.clone())
+            .data(self.shelves());
         for queue in queues {
             worker = worker.queue(queue);
         }
         worker
             .task::<tasks::noop>()
             .task::<tasks::locked>()
+            .task::<tasks::effecting>()
             .task::<tasks::noted>()
             .task::<tasks::timed>()
+    }
+
+    fn shelves(&self) -> Shelves {
+        Shelves::new(&self.namespace, self.effects)
     }
 
     async fn info(&mut self) -> Result<Option<Info>, Failure> {

@@ -20,6 +20,7 @@ use linchpin::TaskList;
 use crate::bench;
 use crate::failure::{Answer, Failure};
 use crate::logging;
+use crate::torture;
 
 /// What can be done.
 #[derive(Subcommand)]
@@ -50,6 +51,11 @@ pub enum Command {
     Config(config::Options),
     /// Measures a store and this build against the store's own floor.
     Bench(bench::Options),
+    /// Proves on this store that each job takes effect exactly once: workers under kills, pauses, cuts and silence.
+    Torture(torture::Options),
+    /// A worker process of `torture`; its orders come on standard input.
+    #[command(hide = true, name = "torture-worker")]
+    TortureWorker,
     /// The enqueueing process of `bench latency`; its orders come on standard input.
     #[command(hide = true, name = "bench-producer")]
     BenchProducer,
@@ -75,6 +81,8 @@ impl Command {
             Self::Schedules(options) => schedules::run(options).await,
             Self::Cron(options) => cron::run(options),
             Self::Bench(options) => bench::run(options).await.map(|()| Answer::Yes),
+            Self::Torture(options) => torture::run(options).await,
+            Self::TortureWorker => torture::work_as_told().await.map(|()| Answer::Yes),
             Self::BenchProducer => bench::produce().await.map(|()| Answer::Yes),
         }
     }

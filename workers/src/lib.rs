@@ -22,6 +22,7 @@ mod failure;
 mod logging;
 mod output;
 mod session;
+mod torture;
 mod words;
 
 use std::process::ExitCode;

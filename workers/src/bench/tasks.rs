@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use linchpin::{Data, TaskResult, task};
+use linchpin::{Attempt, Data, TaskResult, task};
 use tokio::sync::Notify;
 
 use crate::bench::clock::monotonic_ns;
@@ -25,6 +25,30 @@ pub async fn noop(progress: Data<Progress>, sku: String, qty: u32) -> TaskResult
     let _ = (sku, qty);
     progress.step();
     Ok(())
+}
+
+/// Does nothing but hand over effects.
+#[task]
+pub async fn effecting(attempt: Attempt, progress: Data<Progress>, shelves: Data<Shelves>, sku: String, qty: u32) -> TaskResult {
+    let _ = sku;
+    attempt.at_settle(|fx| shelves.keys().for_each(|key| fx.decr_by(key, qty.into())))?;
+    progress.step();
+    Ok(())
+}
+
+/// What the effects of [`effecting`] are on.
+pub struct Shelves(Vec<String>);
+
+impl Shelves {
+    /// `count` keys beside the namespace's own.
+    pub fn new(namespace: &str, count: u64) -> Self {
+        Self((0..count).map(|number| format!("bench-effects:{namespace}:{number}")).collect())
+    }
+
+    /// Their keys.
+    pub fn keys(&self) -> impl Iterator<Item = &String> {
+        self.0.iter()
+    }
 }
 
 /// Does nothing, under a lock.

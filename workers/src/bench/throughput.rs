@@ -7,7 +7,7 @@ use linchpin::Client;
 use crate::bench::clock::own_cpu;
 use crate::bench::figures::Figures;
 use crate::bench::floor::Shape;
-use crate::bench::tasks::{Progress, locked, noop, note_for, noted, noted_locked};
+use crate::bench::tasks::{Progress, effecting, locked, noop, note_for, noted, noted_locked};
 use crate::bench::{Run, Workload};
 use crate::failure::Failure;
 
@@ -23,8 +23,19 @@ pub async fn measure(run: &mut Run) -> Result<Figures, Failure> {
     let floor_before = run.floor(shape).await?;
     let bytes = weigh(run).await?;
     let client = run.client().await?;
-    fill(&client, run.workload, run.jobs).await?;
+    match run.effects {
+        0 => fill(&client, run.workload, run.jobs).await?,
+        _ => fill_effecting(&client, run.jobs).await?,
+    }
     let mut figures = drain(run, &client, run.jobs).await?;
+    let shelves = run.shelves();
+    for key in shelves.keys() {
+        let sold = client.value(key).await?.and_then(|value| value.as_int());
+        if sold != Some(-(run.jobs as i64)) {
+            return Err(Failure::new("count effects", format!("{sold:?} for {} jobs", run.jobs)));
+        }
+        client.apply(|fx| fx.del(key)).await?;
+    }
     let floor_after = run.floor(shape).await?;
     figures.redis_bytes_per_pending_job = bytes;
     figures.floor_jobs_per_s = floor_before.zip(floor_after).map(|(before, after)| (before + after) / 2.0);
@@ -50,6 +61,14 @@ pub async fn fill(client: &Client, workload: Workload, jobs: u64) -> Result<(), 
             Workload::Hot => bulk(client, numbers.map(|_| locked { sku: "A1".into(), qty: 1 })).await?,
             _ => bulk(client, numbers.map(|_| noop { sku: "A1".into(), qty: 1 })).await?,
         }
+    }
+    Ok(())
+}
+
+async fn fill_effecting(client: &Client, jobs: u64) -> Result<(), Failure> {
+    for first in (0..jobs).step_by(BULK as usize) {
+        let sales = first..(first + BULK).min(jobs);
+        bulk(client, sales.map(|_| effecting { sku: "A1".into(), qty: 1 })).await?;
     }
     Ok(())
 }

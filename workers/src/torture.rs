@@ -1,0 +1,477 @@
+//! `linchpin torture`: worker processes under faults, and the proof that each job took effect exactly once.
+//!
+//! The run has a namespace of its own and is cleaned up after. Effects, what the workers tell and the attempts log are three witnesses; the
+//! checks compare them.
+
+mod check;
+mod crew;
+mod faults;
+mod history;
+mod proxy;
+mod work;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use linchpin::names::ProcessId;
+use linchpin::schedule::{Missed, Overlap, Schedule};
+use linchpin::store::view::State;
+use linchpin::{Client, Effects};
+use redis::aio::MultiplexedConnection;
+use serde::Serialize;
+use tokio::time::Instant;
+
+use crate::bench::quantile;
+use crate::failure::{Answer, Failure};
+use check::{Evidence, Findings};
+use crew::Crew;
+use faults::{Injector, Kind};
+use proxy::{Proxy, Upstream};
+use work::{Shelves, scramble};
+
+pub use work::work_as_told;
+
+/// Different goods, each with a lock.
+const SKUS: u64 = 60;
+/// What each has at first.
+const STOCK_AT_FIRST: i64 = 1_000_000;
+/// Jobs that are under way at once: more would only wait.
+const PENDING_MAX: u64 = 300;
+/// How often the schedule ticks, in seconds.
+const TICK_EVERY: i64 = 2;
+/// How long all that is left may take after the last fault.
+const DRAIN_MAX: Duration = Duration::from_secs(120);
+/// The name of the schedule.
+const BEAT: &str = "torture-beat";
+/// What may be left of a namespace when everything has ended.
+const BOUNDED: [&str; 11] = [
+    "schema", "state", "owners", "attempts", "tasks", "workers", "worker_cards", "waiting", "wake:", "lanes:", "stats:",
+];
+/// How long places in a line of processes that are gone may stand.
+const PLACES_MAX: Duration = Duration::from_secs(45);
+
+/// What to do, where and for how long.
+#[derive(Args, Debug)]
+pub struct Options {
+    /// The store: redis:// or unix://. Use one that serves nobody else: faults of the server hit all its users.
+    #[arg(long, value_name = "URL")]
+    store: String,
+    /// How long faults are thrown; what is left then is waited for.
+    #[arg(long, default_value = "60s", value_parser = humantime::parse_duration)]
+    duration: Duration,
+    /// Worker processes.
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=64))]
+    workers: u64,
+    /// What is random follows from it; drawn and printed when it is not given.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Kinds of faults.
+    #[arg(long, value_delimiter = ',', default_values_t = Kind::USUAL.to_vec(), value_enum)]
+    faults: Vec<Kind>,
+    /// From one fault to the next.
+    #[arg(long, default_value = "300ms", value_parser = humantime::parse_duration)]
+    every: Duration,
+    /// Restarts the server, for the fault `restart`: a shell command that ends when it is up again.
+    #[arg(long, value_name = "COMMAND")]
+    restart_with: Option<String>,
+    /// Also writes the JSON object to this file.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Prints one JSON object instead of a table.
+    #[arg(long)]
+    json: bool,
+}
+
+/// The result of a run. The names of the fields are what scripts read.
+#[derive(Serialize, Debug)]
+struct Report {
+    seed: u64,
+    seconds: f64,
+    jobs: u64,
+    faults: BTreeMap<&'static str, u64>,
+    attempts: u64,
+    refused_late: u64,
+    overlapping_believers: u64,
+    lost: u64,
+    double: u64,
+    fence_regressions: u64,
+    stuck: u64,
+    recovery_ms_max: Option<f64>,
+    recovery_ms_p99: Option<f64>,
+    /// The longest after each kind of fault.
+    recovery_ms_max_by_fault: BTreeMap<&'static str, f64>,
+    left_keys: usize,
+    violations: Vec<String>,
+}
+
+/// Tortures, and says whether everything held.
+///
+/// # Errors
+/// When the store cannot be used or the run could not be made.
+pub async fn run(options: Options) -> Result<Answer, Failure> {
+    if options.store.starts_with("memory:") {
+        return Err(Failure::usage(
+            "torture kills worker processes, and memory:// lives in one: give --store redis://... (tests hold both engines equal)",
+        ));
+    }
+    if options.faults.contains(&Kind::Restart) && options.restart_with.is_none() {
+        return Err(Failure::usage(
+            "the fault `restart` needs a command that restarts the server: give --restart-with 'COMMAND'",
+        ));
+    }
+    let mut torture = Torture::prepare(options).await?;
+    let report = tokio::select! {
+        report = torture.run() => report,
+        _ = tokio::signal::ctrl_c() => Err(Failure::new("torture", "interrupted")),
+    };
+    torture.clean_up().await?;
+    let report = report?;
+    let json = serde_json::to_string(&report).map_err(|error| Failure::new("write the report", error))?;
+    if let Some(path) = &torture.options.report {
+        std::fs::write(path, format!("{json}\n")).map_err(|error| Failure::new(format!("write {}", path.display()), error))?;
+    }
+    println!("{}", if torture.options.json { json } else { report.table() });
+    Ok(if report.violations.is_empty() { Answer::Yes } else { Answer::No })
+}
+
+struct Torture {
+    options: Options,
+    seed: u64,
+    namespace: String,
+    shelves: Shelves,
+    upstream: Upstream,
+    /// Straight to the server: no fault but those of the server itself hits it.
+    client: Client,
+    admin: MultiplexedConnection,
+}
+
+/// What was enqueued: order -> job and SKU.
+#[derive(Default)]
+struct Enqueued {
+    acknowledged: BTreeMap<u64, (String, u64)>,
+    /// No answer came.
+    unknown: BTreeMap<u64, (String, u64)>,
+}
+
+/// SKU and quantity of an order.
+fn sale(seed: u64, order: u64) -> (u64, i64) {
+    let dice = scramble(seed ^ order);
+    (dice % SKUS, 1 + (dice / SKUS % 3) as i64)
+}
+
+/// The attempts log, read as it grows.
+#[derive(Default)]
+struct Log {
+    after: u64,
+    outcomes: HashMap<(String, u64), Vec<&'static str>>,
+}
+
+impl Log {
+    async fn read_on(&mut self, client: &Client) -> Result<(), linchpin::Error> {
+        loop {
+            let entries = client.attempts(self.after, 1000).await?;
+            let Some(last) = entries.last() else { return Ok(()) };
+            self.after = last.number;
+            for entry in entries {
+                let attempt = (entry.record.job, entry.record.fence.0);
+                self.outcomes.entry(attempt).or_default().push(entry.record.outcome.as_str());
+            }
+        }
+    }
+}
+
+impl Torture {
+    async fn prepare(options: Options) -> Result<Self, Failure> {
+        let upstream = Upstream::of(&options.store)?;
+        let namespace = format!("torture-{}", ProcessId::random());
+        let client = Client::builder(&options.store).namespace(&namespace).connect().await?;
+        let config = redis::AsyncConnectionConfig::new().set_response_timeout(Some(Duration::from_secs(30)));
+        let failed = |error: redis::RedisError| Failure::new("connect to the store", error);
+        let server = redis::Client::open(options.store.as_str()).map_err(failed)?;
+        let admin = server.get_multiplexed_async_connection_with_config(&config).await.map_err(failed)?;
+        let seed = options.seed.unwrap_or_else(rand::random);
+        Ok(Self {
+            shelves: Shelves {
+                namespace: namespace.clone(),
+                seed,
+            },
+            options,
+            seed,
+            namespace,
+            upstream,
+            client,
+            admin,
+        })
+    }
+
+    async fn run(&mut self) -> Result<Report, Failure> {
+        let fill = |fx: &mut Effects| (0..SKUS).for_each(|sku| fx.set(self.shelves.stock(sku), STOCK_AT_FIRST.to_string()));
+        self.client.apply(fill).await?;
+        let schedule = Schedule::every(BEAT, format!("{TICK_EVERY}s")).job(work::beat {});
+        let schedule = schedule.missed(Missed::FireAll { limit: 100 }).overlap(Overlap::Allow);
+        let mut crew = Crew::start(&self.upstream, &self.namespace, self.seed, self.options.workers as usize).await?;
+        self.client.schedule(schedule).await?;
+        let kinds = if self.options.every.is_zero() { &[][..] } else { &self.options.faults };
+        let mut injector = Injector::new(self.seed, kinds, self.options.restart_with.clone(), self.admin.clone());
+        eprintln!("torture: seed {}, {} workers, {:?} of faults", self.seed, self.options.workers, self.options.duration);
+
+        let began = Instant::now();
+        let mut log = Log::default();
+        let enqueued = self.throw_faults(&mut crew, &mut injector, &mut log).await?;
+        self.client.pause_schedule(BEAT).await?;
+        let kept = self.drain(&mut crew, &enqueued, &mut log).await?;
+        let seconds = began.elapsed().as_secs_f64();
+        let (seen, killed) = crew.stop().await?;
+        log.read_on(&self.client).await?;
+        let evidence = self.evidence(enqueued, kept, log, seen, killed, &injector).await?;
+        let findings = evidence.check();
+        Ok(self.report(&evidence, findings, &injector, seconds))
+    }
+
+    /// Enqueues and throws faults until the time is over.
+    async fn throw_faults(&self, crew: &mut Crew, injector: &mut Injector, log: &mut Log) -> Result<Enqueued, Failure> {
+        let proxy = Proxy::start(&self.upstream).await?;
+        let producer = Client::builder(&proxy.url()).namespace(&self.namespace).connect().await?;
+        let stop = tokio::sync::watch::Sender::new(false);
+        let producing = tokio::spawn(produce(producer, self.client.clone(), self.seed, stop.subscribe()));
+        let until = Instant::now() + self.options.duration;
+        let mut count = 0u64;
+        while Instant::now() < until {
+            tokio::time::sleep(self.options.every.max(Duration::from_millis(10))).await;
+            injector.throw(crew).await?;
+            crew.supervise().await?;
+            // a server that restarts is asked again
+            let _ = log.read_on(&self.client).await;
+            count += 1;
+            // its connections are cut too: enqueues of which nobody knows
+            if count.is_multiple_of(5) && self.options.faults.contains(&Kind::Cut) {
+                proxy.cut();
+            }
+        }
+        injector.end_due(crew, true)?;
+        stop.send_replace(true);
+        producing.await.map_err(|error| Failure::new("enqueue", error))?
+    }
+
+    /// Waits until every job has ended; answers those that have not.
+    async fn drain(&self, crew: &mut Crew, enqueued: &Enqueued, log: &mut Log) -> Result<BTreeMap<u64, String>, Failure> {
+        let began = Instant::now();
+        loop {
+            let pending = self.client.census().await.map(|census| census.pending());
+            if matches!(pending, Ok(0)) || began.elapsed() > DRAIN_MAX {
+                break;
+            }
+            crew.supervise().await?;
+            log.read_on(&self.client).await?;
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        // with workers that look, for it is they who tidy up behind those that were killed
+        while began.elapsed() < DRAIN_MAX + PLACES_MAX && !self.left_keys().await?.iter().all(|name| name == "schedules") {
+            crew.supervise().await?;
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+        let mut kept = BTreeMap::new();
+        if self.client.census().await?.jobs > 0 {
+            for (order, (job, _)) in &enqueued.acknowledged {
+                let Ok(id) = job.parse() else { continue };
+                if let Some(view) = self.client.job(id).await? {
+                    kept.insert(*order, word(&view.state));
+                }
+            }
+        }
+        Ok(kept)
+    }
+
+    async fn evidence(
+        &mut self,
+        enqueued: Enqueued,
+        kept: BTreeMap<u64, String>,
+        log: Log,
+        seen: Vec<history::Seen>,
+        killed: Vec<(usize, u64)>,
+        injector: &Injector,
+    ) -> Result<Evidence, Failure> {
+        let hash = |key: String| {
+            let mut command = redis::cmd("HGETALL");
+            command.arg(key);
+            command
+        };
+        let taken: HashMap<u64, u64> = hash(self.shelves.orders()).query_async(&mut self.admin).await?;
+        let ticks: BTreeMap<i64, u64> = hash(self.shelves.ticks()).query_async(&mut self.admin).await?;
+        let mut enqueued = enqueued;
+        // whether these were enqueued only their effects can tell
+        for (order, job) in std::mem::take(&mut enqueued.unknown) {
+            if taken.contains_key(&order) || kept.contains_key(&order) {
+                enqueued.acknowledged.insert(order, job);
+            }
+        }
+        let mut wanted: HashMap<u64, i64> = HashMap::new();
+        for order in enqueued.acknowledged.keys() {
+            let (sku, qty) = sale(self.seed, *order);
+            *wanted.entry(sku).or_default() += qty;
+        }
+        let mut stock = BTreeMap::new();
+        let mut histories = BTreeMap::new();
+        for sku in 0..SKUS {
+            let found: Option<i64> = redis::cmd("GET").arg(self.shelves.stock(sku)).query_async(&mut self.admin).await?;
+            let wanted = STOCK_AT_FIRST - wanted.get(&sku).copied().unwrap_or(0);
+            stock.insert(sku, (found.unwrap_or(0), wanted));
+            let mut lrange = redis::cmd("LRANGE");
+            lrange.arg(self.shelves.history(sku)).arg(0).arg(-1);
+            let lines: Vec<String> = lrange.query_async(&mut self.admin).await?;
+            let read = |line: &String| line.split_once(' ').and_then(|(order, fence)| Some((order.parse().ok()?, fence.parse().ok()?)));
+            histories.insert(sku, lines.iter().filter_map(read).collect());
+        }
+        self.client.delete_schedule(BEAT).await?;
+        Ok(Evidence {
+            acknowledged: enqueued.acknowledged,
+            taken,
+            stock,
+            histories,
+            kept,
+            ticks,
+            tick_every: TICK_EVERY,
+            log: log.outcomes,
+            seen,
+            killed,
+            over: injector.over.clone(),
+            left_keys: self.left_keys().await?,
+        })
+    }
+
+    /// The keys that are none of those that may stay.
+    async fn left_keys(&self) -> Result<Vec<String>, Failure> {
+        let may_stay = |name: &String| {
+            let mut bounded = BOUNDED.iter();
+            bounded.any(|bounded| if bounded.ends_with(':') { name.starts_with(bounded) } else { name == bounded })
+        };
+        let keys = self.client.store().keys().await?.into_iter().map(|(name, _)| name);
+        Ok(keys.filter(|name| !may_stay(name)).collect())
+    }
+
+    fn report(&self, evidence: &Evidence, findings: Findings, injector: &Injector, seconds: f64) -> Report {
+        let recoveries: Vec<f64> = findings.recoveries_ms.iter().map(|(ms, _)| *ms).collect();
+        let quantile = |part| (!recoveries.is_empty()).then(|| quantile(&recoveries, part));
+        Report {
+            seed: self.seed,
+            seconds,
+            jobs: evidence.acknowledged.len() as u64,
+            faults: injector.thrown.iter().map(|(kind, count)| (kind.word(), *count)).collect(),
+            attempts: findings.attempts,
+            refused_late: findings.refused_late,
+            overlapping_believers: findings.overlapping_believers,
+            lost: findings.lost,
+            double: findings.double,
+            fence_regressions: findings.fence_regressions,
+            stuck: findings.stuck,
+            recovery_ms_max: quantile(1.0),
+            recovery_ms_p99: quantile(0.99),
+            // sorted: the last of each kind stays
+            recovery_ms_max_by_fault: findings.recoveries_ms.iter().map(|(ms, kind)| (kind.word(), *ms)).collect(),
+            left_keys: evidence.left_keys.len(),
+            violations: findings.violations,
+        }
+    }
+
+    /// Removes every key of the run.
+    async fn clean_up(&mut self) -> Result<(), Failure> {
+        let _ = self.client.close().await;
+        let mut cursor = 0u64;
+        loop {
+            let mut scan = redis::cmd("SCAN");
+            scan.arg(cursor).arg("MATCH").arg(format!("*{}*", self.namespace)).arg("COUNT").arg(1000);
+            let (next, keys): (u64, Vec<Vec<u8>>) = scan.query_async(&mut self.admin).await?;
+            if !keys.is_empty() {
+                let () = redis::cmd("UNLINK").arg(keys).query_async(&mut self.admin).await?;
+            }
+            cursor = next;
+            if cursor == 0 {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn word(state: &State) -> String {
+    match state {
+        State::Ready => "ready".into(),
+        State::Scheduled { due_in } => format!("scheduled, due in {due_in:?}"),
+        State::Parked { behind, .. } => format!("parked behind {behind}"),
+        State::Active { .. } => "active".into(),
+        State::Dead { reason, .. } => format!("dead: {reason}"),
+    }
+}
+
+/// Enqueues orders through faults, each until it is acknowledged.
+async fn produce(producer: Client, watcher: Client, seed: u64, stop: tokio::sync::watch::Receiver<bool>) -> Result<Enqueued, Failure> {
+    let mut enqueued = Enqueued::default();
+    let mut order = 0u64;
+    while !*stop.borrow() {
+        if order.is_multiple_of(20) && watcher.census().await.is_ok_and(|census| census.pending() > PENDING_MAX) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            continue;
+        }
+        let (sku, qty) = sale(seed, order);
+        loop {
+            match producer.enqueue(work::sell { order, sku, qty }).await {
+                Ok(answer) => {
+                    enqueued.acknowledged.insert(order, (answer.id().to_string(), sku));
+                    break;
+                }
+                Err(linchpin::Error::Unknown { ids, .. }) => {
+                    let id = ids.first().map(ToString::to_string).unwrap_or_default();
+                    enqueued.unknown.insert(order, (id, sku));
+                    break;
+                }
+                Err(error) if error.is_transient() => tokio::time::sleep(Duration::from_millis(50)).await,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        order += 1;
+        tokio::time::sleep(Duration::from_millis(3)).await;
+    }
+    let _ = producer.close().await;
+    Ok(enqueued)
+}
+
+impl Report {
+    fn table(&self) -> String {
+        let faults: Vec<String> = self.faults.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+        let ms = |ms: Option<f64>| ms.map_or("-".to_owned(), |ms| format!("{ms:.0} ms"));
+        let mut lines = vec![
+            format!("seed                  {}", self.seed),
+            format!("jobs                  {} in {:.1} s, {} attempts", self.jobs, self.seconds, self.attempts),
+            format!("faults                {}", faults.join(", ")),
+            format!("longest recovery      {} (99 of 100 within {})", ms(self.recovery_ms_max), ms(self.recovery_ms_p99)),
+            format!(
+                "  by fault            {}",
+                self.recovery_ms_max_by_fault
+                    .iter()
+                    .map(|(kind, ms)| format!("{kind} {ms:.0} ms"))
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ),
+            format!("refused late          {} attempts came after their lease and changed nothing", self.refused_late),
+            format!("overlapping believers {}", self.overlapping_believers),
+            format!("lost                  {}", self.lost),
+            format!("doubled               {}", self.double),
+            format!("stuck                 {}", self.stuck),
+            format!("fence regressions     {}", self.fence_regressions),
+            format!("left keys             {}", self.left_keys),
+        ];
+        match self.violations.len() {
+            0 => lines.push("verdict               each job took effect exactly once".into()),
+            count => {
+                lines.push(format!("verdict               {count} VIOLATIONS"));
+                let shown = self.violations.iter().take(5).map(|violation| format!("  {violation}"));
+                lines.extend(shown);
+                if count > 5 {
+                    lines.push(format!("  … and {} more: see --json", count - 5));
+                }
+            }
+        }
+        lines.join("\n")
+    }
+}

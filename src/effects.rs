@@ -30,7 +30,14 @@ impl Effects {
     /// Sets a string, whatever stood there; a time to live that it had is gone.
     pub fn set(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
         let (key, value) = (bytes(key), bytes(value));
-        self.add(key.len() + value.len(), Effect::Set { key, value, expires_in: None });
+        self.add(
+            key.len() + value.len(),
+            Effect::Set {
+                key,
+                value,
+                expires_in: None,
+            },
+        );
     }
 
     /// Sets a string that goes after `expires_in`, a millisecond at least.

@@ -92,7 +92,9 @@ impl Stock {
             audit.wrong_skus += u64::from(stock != Some(*wanted));
         }
         for first in (0..jobs).step_by(ORDERS as usize) {
-            let Some(taken) = self.client.value(self.orders(first)).await? else { continue };
+            let Some(taken) = self.client.value(self.orders(first)).await? else {
+                continue;
+            };
             for order in first..jobs.min(first + ORDERS) {
                 let times = taken.field(order.to_string());
                 audit.lost -= u64::from(times.is_some());

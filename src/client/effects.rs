@@ -14,7 +14,9 @@ impl Client {
     /// # Errors
     /// [`Error::Invalid`] when what it kept is no `T`; what asking the store can give.
     pub async fn result<T: DeserializeOwned>(&self, id: JobId) -> Result<Option<T>, Error> {
-        let Some(json) = self.store().result(id).await? else { return Ok(None) };
+        let Some(json) = self.store().result(id).await? else {
+            return Ok(None);
+        };
         let result = serde_json::from_slice(&json);
         result
             .map(Some)

@@ -1,5 +1,6 @@
 //! The Redis engine: Redis 6.2 or newer, or Valkey. One namespace is one hash tag is one slot.
 
+mod arguments;
 mod circumstances;
 mod connection;
 mod effects;
@@ -12,6 +13,8 @@ mod lanes;
 mod leases;
 mod locks;
 mod log;
+#[cfg(feature = "mutants")]
+pub mod mutants;
 mod notes;
 mod page;
 mod pushes;
@@ -45,7 +48,8 @@ use crate::store::turn::{Turn, TurnReply};
 use crate::store::view::{
     AttemptEntry, Beat, CancelAnswer, Census, DeleteAnswer, JobView, Push, Replaced, RetryAnswer, WatchAnswer, WorkerCard,
 };
-use connection::{ANSWER_TIMEOUT, Address, Arguments, Link, Pause};
+use arguments::Arguments;
+use connection::{ANSWER_TIMEOUT, Address, Link, Pause};
 use holds::FirstSent;
 use keys::Keys;
 use lanes::Lanes;

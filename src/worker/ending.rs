@@ -7,8 +7,8 @@ use crate::attempt::{Attempt, Ending, StopCause};
 use crate::limits::{ERROR_MAX_BYTES, MISMATCH_DELAY_CAP, MISMATCH_DELAY_FIRST};
 use crate::names::LockKey;
 use crate::registry::Registration;
-use crate::store::new_job::Body;
 use crate::store::effects::Riding;
+use crate::store::new_job::Body;
 use crate::store::settle::{Charge, Death, EFFECTS_REFUSED, Outcome, Verdict};
 
 /// Cuts a text to what is stored of an error, at a character's boundary.

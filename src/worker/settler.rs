@@ -8,8 +8,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::attempt::{Claimed, Ending};
-use crate::names::{JobId, OwnerToken};
 use crate::limits::EFFECTS_TURN_MAX;
+use crate::names::{JobId, OwnerToken};
 use crate::store::settle::{Outcome, Refusal, Settle, SettleAnswer, Verdict};
 use crate::worker::Summary;
 use crate::worker::watchdog::Watched;
@@ -103,7 +103,11 @@ impl Settler {
     pub(super) fn load(&mut self, most: usize, ending: bool, now: Instant) -> Cargo {
         let mut effects = 0;
         let light = |rider: &&Rider| {
-            effects += rider.ending.riding.as_ref().map_or(0, |riding| riding.effects.len() + riding.jobs.len());
+            effects += rider
+                .ending
+                .riding
+                .as_ref()
+                .map_or(0, |riding| riding.effects.len() + riding.jobs.len());
             effects <= EFFECTS_TURN_MAX
         };
         let count = self.pending.iter().take(most).take_while(light).count();

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use linchpin::Effects;
 use linchpin::names::JobId;
 use linchpin::store::effects::{Applied, Effect, KeptResult, Need, Riding, Value};
 use linchpin::store::settle::{Charge, Death, Outcome, Settle, SettleAnswer, Verdict};
-use linchpin::store::view::{Ended, Push};
-use linchpin::Effects;
 use linchpin::store::turn::{Suspects, Turn};
+use linchpin::store::view::{Ended, Push};
 
 use super::bench::Bench;
 use super::draft::{Draft, job, secs, strange_token};
@@ -57,7 +57,10 @@ async fn refused(bench: &Bench, id: JobId, answer: SettleAnswer) -> String {
         linchpin::store::view::State::Dead { reason, .. } => reason,
         _ => view.errors.last().cloned().unwrap_or_default(),
     };
-    assert!(error.ends_with(&refusal.reason) && !refusal.reason.is_empty(), "{error} / {refusal:?}");
+    assert!(
+        error.ends_with(&refusal.reason) && !refusal.reason.is_empty(),
+        "{error} / {refusal:?}"
+    );
     error
 }
 
@@ -275,11 +278,18 @@ async fn nothing_is_applied_where_one_would_fail(bench: &Bench) {
         ("`most` is 9223372036854775807, at most 9223372036854775806 is required", |fx| {
             fx.require("most", Need::AtMost(i64::MAX - 1));
         }),
-        ("`hash.least` is -9223372036854775808, at least -9223372036854775807 is required", |fx| {
-            fx.require_field("hash", "least", Need::AtLeast(i64::MIN + 1));
+        (
+            "`hash.least` is -9223372036854775808, at least -9223372036854775807 is required",
+            |fx| {
+                fx.require_field("hash", "least", Need::AtLeast(i64::MIN + 1));
+            },
+        ),
+        ("`hash.none` is not there, and is required", |fx| {
+            fx.require_field("hash", "none", Need::Present)
         }),
-        ("`hash.none` is not there, and is required", |fx| fx.require_field("hash", "none", Need::Present)),
-        ("`good` would leave 64 bits: 1 and 9223372036854775807", |fx| fx.incr_by("good", i64::MAX)),
+        ("`good` would leave 64 bits: 1 and 9223372036854775807", |fx| {
+            fx.incr_by("good", i64::MAX)
+        }),
         ("`good` holds a string, no list", |fx| fx.rpush("good", "v")),
         ("`good` is 1, at least 2 is required", |fx| fx.require("good", Need::AtLeast(2))),
     ];
@@ -431,10 +441,7 @@ async fn a_batch_with_and_without_effects_is_settled_in_order(bench: &Bench) {
     };
     let (_, reply) = worker.turn(turn).await;
     assert!(reply.settled.iter().all(|answer| *answer == SettleAnswer::Accepted));
-    assert_eq!(
-        value(bench, "order").await,
-        Some(Value::List(vec![b"1".to_vec(), b"4".to_vec()]))
-    );
+    assert_eq!(value(bench, "order").await, Some(Value::List(vec![b"1".to_vec(), b"4".to_vec()])));
     let census = bench.census().await.expect("a read");
     assert_eq!((census.jobs, census.scheduled, census.active), (2, 2, 0));
 }

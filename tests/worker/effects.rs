@@ -89,7 +89,10 @@ async fn a_refused_job_is_retried_as_a_failed_one_and_dies_of_it() {
     shop.client.retry(id).await.unwrap();
     within("its death", shop.client.wait(id)).await.unwrap();
     let attempts = shop.client.attempts(0, 10).await.unwrap();
-    let ends: Vec<_> = attempts.iter().map(|entry| (entry.record.outcome, entry.record.error.as_str())).collect();
+    let ends: Vec<_> = attempts
+        .iter()
+        .map(|entry| (entry.record.outcome, entry.record.error.as_str()))
+        .collect();
     let error = "its effects were refused: `stock` is 1, at least 2 is required";
     assert_eq!(ends, [(Outcome::Retry, error), (Outcome::Dead, error)]);
     let summary = run.stop().await;
@@ -166,7 +169,9 @@ async fn keys_of_the_namespace_are_refused() {
     assert!(refused.to_string().contains("effects on keys only"), "{refused}");
     let refused = shop.client.apply(|fx| fx.require("stock", 1)).await.unwrap_err();
     assert!(
-        refused.to_string().contains("`stock` is not there, and is required; nothing was applied"),
+        refused
+            .to_string()
+            .contains("`stock` is not there, and is required; nothing was applied"),
         "{refused}"
     );
 }

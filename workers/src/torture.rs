@@ -46,8 +46,19 @@ const DRAIN_MAX: Duration = Duration::from_secs(120);
 /// The name of the schedule.
 const BEAT: &str = "torture-beat";
 /// What may be left of a namespace when everything has ended.
-const BOUNDED: [&str; 11] = [
-    "schema", "state", "owners", "attempts", "tasks", "workers", "worker_cards", "waiting", "wake:", "lanes:", "stats:",
+const BOUNDED: [&str; 12] = [
+    "schema",
+    "state",
+    "owners",
+    "attempts",
+    "tasks",
+    "workers",
+    "worker_cards",
+    "waiting",
+    "broken",
+    "wake:",
+    "lanes:",
+    "stats:",
 ];
 /// How long places in a line of processes that are gone may stand.
 const PLACES_MAX: Duration = Duration::from_secs(45);
@@ -82,6 +93,40 @@ pub struct Options {
     /// Prints one JSON object instead of a table.
     #[arg(long)]
     json: bool,
+    /// Takes a guard out of the scripts.
+    #[cfg(feature = "mutants")]
+    #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(linchpin::store::redis::mutants::mutants()))]
+    mutant: Option<String>,
+}
+
+impl Options {
+    #[cfg(feature = "mutants")]
+    fn mutant(&self) -> Option<String> {
+        self.mutant.clone()
+    }
+
+    #[cfg(not(feature = "mutants"))]
+    fn mutant(&self) -> Option<String> {
+        None
+    }
+
+    /// How long all that is left may take after the last fault: a mutant shall be caught soon.
+    fn drain_max(&self) -> Duration {
+        if self.mutant().is_some() {
+            Duration::from_secs(6)
+        } else {
+            DRAIN_MAX
+        }
+    }
+}
+
+/// Makes this process use the mutant, if there is one.
+fn mutate(mutant: Option<&str>) {
+    #[cfg(feature = "mutants")]
+    if let Some(name) = mutant {
+        linchpin::store::redis::mutants::mutate(name);
+    }
+    let _ = mutant;
 }
 
 /// The result of a run. The names of the fields are what scripts read.
@@ -121,6 +166,7 @@ pub async fn run(options: Options) -> Result<Answer, Failure> {
             "the fault `restart` needs a command that restarts the server: give --restart-with 'COMMAND'",
         ));
     }
+    mutate(options.mutant().as_deref());
     let mut torture = Torture::prepare(options).await?;
     let report = tokio::select! {
         report = torture.run() => report,
@@ -211,19 +257,41 @@ impl Torture {
         self.client.apply(fill).await?;
         let schedule = Schedule::every(BEAT, format!("{TICK_EVERY}s")).job(work::beat {});
         let schedule = schedule.missed(Missed::FireAll { limit: 100 }).overlap(Overlap::Allow);
-        let mut crew = Crew::start(&self.upstream, &self.namespace, self.seed, self.options.workers as usize).await?;
+        let mut crew = Crew::start(
+            &self.upstream,
+            &self.namespace,
+            self.seed,
+            self.options.workers as usize,
+            self.options.mutant(),
+        )
+        .await?;
         self.client.schedule(schedule).await?;
-        let kinds = if self.options.every.is_zero() { &[][..] } else { &self.options.faults };
-        let mut injector = Injector::new(self.seed, kinds, self.options.restart_with.clone(), self.admin.clone());
-        eprintln!("torture: seed {}, {} workers, {:?} of faults", self.seed, self.options.workers, self.options.duration);
+        let kinds = if self.options.every.is_zero() {
+            &[][..]
+        } else {
+            &self.options.faults
+        };
+        let mut injector = Injector::new(
+            self.seed,
+            kinds,
+            self.options.restart_with.clone(),
+            self.client.clone(),
+            &self.namespace,
+            self.admin.clone(),
+        );
+        eprintln!(
+            "torture: seed {}, {} workers, {:?} of faults",
+            self.seed, self.options.workers, self.options.duration
+        );
 
         let began = Instant::now();
         let mut log = Log::default();
         let enqueued = self.throw_faults(&mut crew, &mut injector, &mut log).await?;
         self.client.pause_schedule(BEAT).await?;
-        let kept = self.drain(&mut crew, &enqueued, &mut log).await?;
+        self.drain(&mut crew, &mut log).await?;
         let seconds = began.elapsed().as_secs_f64();
         let (seen, killed) = crew.stop().await?;
+        let kept = self.kept(&enqueued).await?;
         log.read_on(&self.client).await?;
         let evidence = self.evidence(enqueued, kept, log, seen, killed, &injector).await?;
         let findings = evidence.check();
@@ -255,12 +323,12 @@ impl Torture {
         producing.await.map_err(|error| Failure::new("enqueue", error))?
     }
 
-    /// Waits until every job has ended; answers those that have not.
-    async fn drain(&self, crew: &mut Crew, enqueued: &Enqueued, log: &mut Log) -> Result<BTreeMap<u64, String>, Failure> {
+    /// Waits until every job has ended and nothing is left that should not be, for a bounded time.
+    async fn drain(&self, crew: &mut Crew, log: &mut Log) -> Result<(), Failure> {
         let began = Instant::now();
         loop {
             let pending = self.client.census().await.map(|census| census.pending());
-            if matches!(pending, Ok(0)) || began.elapsed() > DRAIN_MAX {
+            if matches!(pending, Ok(0)) || began.elapsed() > self.options.drain_max() {
                 break;
             }
             crew.supervise().await?;
@@ -268,10 +336,21 @@ impl Torture {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
         // with workers that look, for it is they who tidy up behind those that were killed
-        while began.elapsed() < DRAIN_MAX + PLACES_MAX && !self.left_keys().await?.iter().all(|name| name == "schedules") {
+        let tidied = |name: &String| name == "schedules";
+        let patience = if self.options.mutant().is_some() {
+            Duration::ZERO
+        } else {
+            DRAIN_MAX + PLACES_MAX
+        };
+        while began.elapsed() < patience && !self.left_keys().await?.iter().all(tidied) {
             crew.supervise().await?;
             tokio::time::sleep(Duration::from_millis(500)).await;
         }
+        Ok(())
+    }
+
+    /// The jobs that have not ended, and their states.
+    async fn kept(&self, enqueued: &Enqueued) -> Result<BTreeMap<u64, String>, Failure> {
         let mut kept = BTreeMap::new();
         if self.client.census().await?.jobs > 0 {
             for (order, (job, _)) in &enqueued.acknowledged {
@@ -321,7 +400,10 @@ impl Torture {
             let mut lrange = redis::cmd("LRANGE");
             lrange.arg(self.shelves.history(sku)).arg(0).arg(-1);
             let lines: Vec<String> = lrange.query_async(&mut self.admin).await?;
-            let read = |line: &String| line.split_once(' ').and_then(|(order, fence)| Some((order.parse().ok()?, fence.parse().ok()?)));
+            let read = |line: &String| {
+                line.split_once(' ')
+                    .and_then(|(order, fence)| Some((order.parse().ok()?, fence.parse().ok()?)))
+            };
             histories.insert(sku, lines.iter().filter_map(read).collect());
         }
         self.client.delete_schedule(BEAT).await?;
@@ -337,7 +419,12 @@ impl Torture {
             seen,
             killed,
             over: injector.over.clone(),
-            left_keys: self.left_keys().await?,
+            may_overlap: injector.thrown.iter().any(|(kind, _)| matches!(kind, Kind::Pause | Kind::Break)),
+            left_keys: match self.options.mutant() {
+                None => self.left_keys().await?,
+                // it did not wait for them
+                Some(_) => Vec::new(),
+            },
         })
     }
 
@@ -345,7 +432,13 @@ impl Torture {
     async fn left_keys(&self) -> Result<Vec<String>, Failure> {
         let may_stay = |name: &String| {
             let mut bounded = BOUNDED.iter();
-            bounded.any(|bounded| if bounded.ends_with(':') { name.starts_with(bounded) } else { name == bounded })
+            bounded.any(|bounded| {
+                if bounded.ends_with(':') {
+                    name.starts_with(bounded)
+                } else {
+                    name == bounded
+                }
+            })
         };
         let keys = self.client.store().keys().await?.into_iter().map(|(name, _)| name);
         Ok(keys.filter(|name| !may_stay(name)).collect())
@@ -381,7 +474,11 @@ impl Torture {
         let mut cursor = 0u64;
         loop {
             let mut scan = redis::cmd("SCAN");
-            scan.arg(cursor).arg("MATCH").arg(format!("*{}*", self.namespace)).arg("COUNT").arg(1000);
+            scan.arg(cursor)
+                .arg("MATCH")
+                .arg(format!("*{}*", self.namespace))
+                .arg("COUNT")
+                .arg(1000);
             let (next, keys): (u64, Vec<Vec<u8>>) = scan.query_async(&mut self.admin).await?;
             if !keys.is_empty() {
                 let () = redis::cmd("UNLINK").arg(keys).query_async(&mut self.admin).await?;
@@ -415,7 +512,11 @@ async fn produce(producer: Client, watcher: Client, seed: u64, stop: tokio::sync
         }
         let (sku, qty) = sale(seed, order);
         loop {
-            match producer.enqueue(work::sell { order, sku, qty }).await {
+            let answer = match order % 4 {
+                0 => producer.enqueue(work::give { order, sku, qty }).await,
+                _ => producer.enqueue(work::sell { order, sku, qty }).await,
+            };
+            match answer {
                 Ok(answer) => {
                     enqueued.acknowledged.insert(order, (answer.id().to_string(), sku));
                     break;
@@ -442,9 +543,16 @@ impl Report {
         let ms = |ms: Option<f64>| ms.map_or("-".to_owned(), |ms| format!("{ms:.0} ms"));
         let mut lines = vec![
             format!("seed                  {}", self.seed),
-            format!("jobs                  {} in {:.1} s, {} attempts", self.jobs, self.seconds, self.attempts),
+            format!(
+                "jobs                  {} in {:.1} s, {} attempts",
+                self.jobs, self.seconds, self.attempts
+            ),
             format!("faults                {}", faults.join(", ")),
-            format!("longest recovery      {} (99 of 100 within {})", ms(self.recovery_ms_max), ms(self.recovery_ms_p99)),
+            format!(
+                "longest recovery      {} (99 of 100 within {})",
+                ms(self.recovery_ms_max),
+                ms(self.recovery_ms_p99)
+            ),
             format!(
                 "  by fault            {}",
                 self.recovery_ms_max_by_fault
@@ -453,7 +561,10 @@ impl Report {
                     .collect::<Vec<_>>()
                     .join(", ")
             ),
-            format!("refused late          {} attempts came after their lease and changed nothing", self.refused_late),
+            format!(
+                "refused late          {} attempts came after their lease and changed nothing",
+                self.refused_late
+            ),
             format!("overlapping believers {}", self.overlapping_believers),
             format!("lost                  {}", self.lost),
             format!("doubled               {}", self.double),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use redis::Value;
 
 use super::RedisStore;
-use super::connection::Arguments;
+use super::arguments::Arguments;
 use super::script::Name;
 use super::view::{dead_for, job_view, number, token_of};
 use crate::error::Error;

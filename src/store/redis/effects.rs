@@ -6,7 +6,8 @@ use redis::{FromRedisValue, Value as Reply};
 use rmp::encode;
 
 use super::RedisStore;
-use super::connection::{Arguments, Fault};
+use super::arguments::Arguments;
+use super::connection::Fault;
 use super::enqueue::push_jobs;
 use super::script::Name;
 use super::wire::{death_letter, millis};

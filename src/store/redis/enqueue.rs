@@ -5,7 +5,8 @@ use std::time::{Instant, SystemTime};
 use redis::Value;
 
 use super::RedisStore;
-use super::connection::{Arguments, Fault, Pause};
+use super::arguments::Arguments;
+use super::connection::{Fault, Pause};
 use super::lanes::Lane;
 use super::script::Name;
 use super::wire::{millis, write_job, write_locks};

@@ -6,8 +6,8 @@ use std::time::Duration;
 use redis::Cmd;
 
 use super::RedisStore;
+use super::arguments::Arguments;
 use super::circumstances::{read_fields, too_short};
-use super::connection::Arguments;
 use super::script::Name;
 use super::view::number;
 use crate::error::Error;

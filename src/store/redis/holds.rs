@@ -7,7 +7,7 @@ use std::time::Duration;
 use redis::Value;
 
 use super::RedisStore;
-use super::connection::Arguments;
+use super::arguments::Arguments;
 use super::script::Name;
 use super::wire::millis;
 use crate::clock::LeaseInstant;

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use redis::Value;
 
 use super::RedisStore;
-use super::connection::{Arguments, Fault, Pause};
+use super::arguments::Arguments;
+use super::connection::{Fault, Pause};
 use super::log;
 use super::script::Name;
 use super::settles::{SettleShape, push_settles};

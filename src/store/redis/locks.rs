@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use redis::{Cmd, Value};
 
 use super::RedisStore;
+use super::arguments::Arguments;
 use super::circumstances::lock_view;
-use super::connection::Arguments;
 use super::script::Name;
 use super::view::number;
 use crate::error::Error;

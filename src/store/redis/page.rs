@@ -3,7 +3,7 @@
 use redis::Value;
 
 use super::RedisStore;
-use super::connection::Arguments;
+use super::arguments::Arguments;
 use super::script::Name;
 use super::view::{dead_for, number, read_tries, state_of};
 use super::wire::Reader;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use redis::Value;
 
 use super::RedisStore;
+use super::arguments::Arguments;
 use super::circumstances::{read_fields, too_short};
-use super::connection::Arguments;
 use super::enqueue::{push_jobs, read_answers};
 use super::script::Name;
 use super::view::number;

@@ -181,7 +181,9 @@ impl Scripts {
             let parts = [include_str!("lua/prelude.lua"), clock]
                 .into_iter()
                 .chain(name.parts().iter().copied());
-            let source: String = parts.map(|part| fold(part, prefix, setup)).collect();
+            #[cfg(feature = "mutants")]
+            let parts = parts.map(super::mutants::mutated);
+            let source: String = parts.map(|part| fold(part.as_ref(), prefix, setup)).collect();
             let sha = redis::Script::new(&source).get_hash().to_owned();
             Script { name: *name, source, sha }
         });

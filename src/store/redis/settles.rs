@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use super::connection::Arguments;
+use super::arguments::Arguments;
 use super::effects::pack_riding;
 use super::wire::{self, death_letter, lock_spec, millis};
 use crate::names::OwnerToken;

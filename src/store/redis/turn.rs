@@ -7,7 +7,8 @@ use std::time::Duration;
 use redis::{Cmd, Value};
 
 use super::RedisStore;
-use super::connection::{Arguments, Fault, Pause};
+use super::arguments::Arguments;
+use super::connection::{Fault, Pause};
 use super::lanes::Lane;
 use super::log;
 use super::notes::{Notes, put_off};
@@ -248,6 +249,14 @@ fn joined<T: AsRef<str>>(names: impl Iterator<Item = T>) -> String {
     out
 }
 
+/// How long a claim of this turn stands.
+fn deadline_ms(turn: &Turn) -> u64 {
+    let ms = millis(turn.lease + grace(turn.lease));
+    #[cfg(feature = "mutants")]
+    let ms = ms.saturating_add_signed(super::mutants::skew_ms());
+    ms
+}
+
 /// The arguments of turn.lua, in its order.
 fn arguments(worker: &ProcessId, lane: Lane, token: &OwnerToken, turn: &Turn) -> Arguments {
     let c = turn.settles.len();
@@ -259,7 +268,7 @@ fn arguments(worker: &ProcessId, lane: Lane, token: &OwnerToken, turn: &Turn) ->
         .push("0");
     a.push(token.as_str())
         .int(turn.want as u64)
-        .int(millis(turn.lease + grace(turn.lease)))
+        .int(deadline_ms(turn))
         .int(millis(lock_ttl(turn.lease)));
     a.push(joined(turn.queues.iter().map(|q| q.as_str())))
         .push(joined(turn.took.iter().map(|q| q.as_str())));

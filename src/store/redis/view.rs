@@ -6,7 +6,8 @@ use std::time::Duration;
 use redis::{Cmd, Value};
 
 use super::RedisStore;
-use super::connection::{Arguments, Fault, Pause};
+use super::arguments::Arguments;
+use super::connection::{Fault, Pause};
 use super::script::Name;
 use super::wire::{Reader, death_of};
 use crate::error::Error;

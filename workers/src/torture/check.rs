@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::faults::{Kind, Over};
-use super::history::{Event, Seen, What};
+use super::history::{Event, NO_LOCK, Seen, What};
 
 /// Events of each violation that are shown.
 const SHOWN: usize = 24;
@@ -29,6 +29,8 @@ pub struct Evidence {
     pub seen: Vec<Seen>,
     pub killed: Vec<(usize, u64)>,
     pub over: Vec<Over>,
+    /// Whether faults were among these that let two attempts believe to hold one lock.
+    pub may_overlap: bool,
     /// Keys that should not be there any more.
     pub left_keys: Vec<String>,
 }
@@ -59,6 +61,13 @@ impl Evidence {
         self.ticks_are_whole(&mut findings);
         self.nothing_is_left(&mut findings);
         findings.overlapping_believers = self.overlaps();
+        if findings.overlapping_believers > 0 && !self.may_overlap {
+            let what = format!(
+                "{} attempts overlapped under one lock or of one job, and nothing was paused",
+                findings.overlapping_believers
+            );
+            findings.violations.push(what);
+        }
         findings.attempts = self.seen.iter().filter(|seen| seen.event.what == What::Started).count() as u64;
         findings.recoveries_ms = self.recoveries();
         findings
@@ -86,7 +95,9 @@ impl Evidence {
                     format!("order {order} was taken {times} times (job {job})")
                 }
             };
-            findings.violations.push(self.with_history(what, |event| event.order == *order, *sku));
+            findings
+                .violations
+                .push(self.with_history(what, |event| event.order == *order, *sku));
         }
         for order in self.taken.keys().filter(|order| !self.acknowledged.contains_key(order)) {
             findings.violations.push(format!("order {order} was taken, and nobody enqueued it"));
@@ -95,7 +106,9 @@ impl Evidence {
 
     fn stock_is_right(&self, findings: &mut Findings) {
         for (sku, (stock, wanted)) in self.stock.iter().filter(|(_, (stock, wanted))| stock != wanted) {
-            findings.violations.push(format!("the stock of SKU {sku} is {stock} instead of {wanted}"));
+            findings
+                .violations
+                .push(format!("the stock of SKU {sku} is {stock} instead of {wanted}"));
         }
     }
 
@@ -113,11 +126,14 @@ impl Evidence {
             }
         }
         let mut given: HashMap<(u64, u64), &str> = HashMap::new();
-        for Seen { event, .. } in self.seen.iter().filter(|seen| seen.event.what == What::Started) {
+        let started = self.seen.iter().filter(|seen| seen.event.what == What::Started);
+        for Seen { event, .. } in started.filter(|seen| seen.event.sku != NO_LOCK) {
             if let Some(other) = given.insert((event.sku, event.fence), &event.job) {
                 findings.fence_regressions += 1;
                 let (sku, fence, job) = (event.sku, event.fence, &event.job);
-                findings.violations.push(format!("SKU {sku}: fence {fence} was given to job {other} and to job {job}"));
+                findings
+                    .violations
+                    .push(format!("SKU {sku}: fence {fence} was given to job {other} and to job {job}"));
             }
         }
     }
@@ -130,12 +146,17 @@ impl Evidence {
             let dones = outcomes.iter().filter(|outcome| **outcome == "done").count() as u64;
             *done.entry(job).or_default() += dones;
             if dones > 0 && outcomes.len() > 1 {
-                findings.violations.push(format!("job {job}: its attempt under fence {fence} ended as {}", outcomes.join(" and ")));
+                findings.violations.push(format!(
+                    "job {job}: its attempt under fence {fence} ended as {}",
+                    outcomes.join(" and ")
+                ));
             }
         }
         for (job, times) in done.into_iter().filter(|(_, times)| *times > 1) {
             findings.double += 1;
-            findings.violations.push(format!("job {job}: {times} settles were accepted as done"));
+            findings
+                .violations
+                .push(format!("job {job}: {times} settles were accepted as done"));
         }
     }
 
@@ -165,22 +186,31 @@ impl Evidence {
     /// Attempts that believed at the same time to hold the same lock. A pause makes such, and nothing can exclude it: what counts is that
     /// only one of them takes effect.
     fn overlaps(&self) -> u64 {
-        let mut by_sku: BTreeMap<u64, Vec<(u64, u64)>> = BTreeMap::new();
-        let mut open: HashMap<(&str, u64), (u64, u64, usize)> = HashMap::new();
+        // what excludes: the lock of a SKU, or the job where it has none
+        let held = |event: &Event| match event.sku {
+            NO_LOCK => (NO_LOCK, event.order),
+            sku => (sku, 0),
+        };
+        let mut spans: BTreeMap<(u64, u64), Vec<(u64, u64)>> = BTreeMap::new();
+        let mut open: HashMap<(&str, u64), (u64, (u64, u64), usize)> = HashMap::new();
         for Seen { process, event } in &self.seen {
             let name = (event.job.as_str(), event.fence);
             if event.what == What::Started {
-                open.insert(name, (event.at, event.sku, *process));
-            } else if let Some((from, sku, _)) = open.remove(&name) {
-                by_sku.entry(sku).or_default().push((from, event.at));
+                open.insert(name, (event.at, held(event), *process));
+            } else if let Some((from, held, _)) = open.remove(&name) {
+                spans.entry(held).or_default().push((from, event.at));
             }
         }
-        for (from, sku, process) in open.into_values() {
-            let end = self.killed.iter().find(|(killed, _)| *killed == process).map_or(from, |(_, at)| *at);
-            by_sku.entry(sku).or_default().push((from, end.max(from)));
+        for (from, held, process) in open.into_values() {
+            let end = self
+                .killed
+                .iter()
+                .find(|(killed, _)| *killed == process)
+                .map_or(from, |(_, at)| *at);
+            spans.entry(held).or_default().push((from, end.max(from)));
         }
         let mut overlaps = 0;
-        for spans in by_sku.values_mut() {
+        for spans in spans.values_mut() {
             spans.sort_unstable();
             let mut latest = 0;
             for (from, to) in spans {
@@ -213,7 +243,7 @@ impl Evidence {
         for over in &self.over {
             if over.kind == Kind::Kill {
                 let interrupted = running.iter().filter(|((process, ..), _)| over.processes.contains(process));
-                for (_, sku) in interrupted {
+                for (_, sku) in interrupted.filter(|(_, sku)| **sku != NO_LOCK) {
                     let again = by_sku.get(sku).and_then(|starts| starts.range(over.at..).next());
                     took.extend(again.map(|at| (ms(over.at, *at), over.kind)));
                 }
@@ -222,9 +252,10 @@ impl Evidence {
             for process in &over.processes {
                 let next = starts.range((over.at, 0)..).find(|(_, by)| by == process);
                 // what another fault hit before it could is that one's
-                let hit_again = self.over.iter().any(|other| {
-                    other.at > over.at && other.processes.contains(process) && next.is_none_or(|(at, _)| other.at < *at)
-                });
+                let hit_again = self
+                    .over
+                    .iter()
+                    .any(|other| other.at > over.at && other.processes.contains(process) && next.is_none_or(|(at, _)| other.at < *at));
                 if let (Some((at, _)), false) = (next, hit_again) {
                     took.push((ms(over.at, *at), over.kind));
                 }

@@ -24,6 +24,7 @@ pub struct Crew {
     seats: Vec<Seat>,
     namespace: String,
     seed: u64,
+    mutant: Option<String>,
     started: usize,
     readers: JoinSet<()>,
     seen: std::sync::Arc<Mutex<Vec<Seen>>>,
@@ -41,11 +42,12 @@ struct Seat {
 }
 
 impl Crew {
-    pub async fn start(upstream: &Upstream, namespace: &str, seed: u64, workers: usize) -> Result<Self, Failure> {
+    pub async fn start(upstream: &Upstream, namespace: &str, seed: u64, workers: usize, mutant: Option<String>) -> Result<Self, Failure> {
         let mut crew = Self {
             seats: Vec::new(),
             namespace: namespace.to_owned(),
             seed,
+            mutant,
             started: 0,
             readers: JoinSet::new(),
             seen: std::sync::Arc::default(),
@@ -69,7 +71,11 @@ impl Crew {
         let failed = |error: std::io::Error| Failure::new("start a worker process", error);
         let program = std::env::current_exe().map_err(failed)?;
         let mut command = Command::new(program);
-        command.arg("torture-worker").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command
+            .arg("torture-worker")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
         let mut child = tokio::process::Command::from(command).kill_on_drop(true).spawn().map_err(failed)?;
         self.started += 1;
         let process = self.started;
@@ -77,6 +83,7 @@ impl Crew {
             store: store.to_owned(),
             namespace: self.namespace.clone(),
             seed: self.seed,
+            mutant: self.mutant.clone(),
         };
         let mut orders = serde_json::to_vec(&orders).map_err(|error| Failure::new("write a worker's orders", error))?;
         orders.push(b'\n');
@@ -125,7 +132,10 @@ impl Crew {
     pub async fn supervise(&mut self) -> Result<usize, Failure> {
         let mut ended = 0;
         for seat in 0..self.seats.len() {
-            let state = self.seats[seat].child.try_wait().map_err(|error| Failure::new("look at a worker", error))?;
+            let state = self.seats[seat]
+                .child
+                .try_wait()
+                .map_err(|error| Failure::new("look at a worker", error))?;
             if state.is_some() {
                 self.killed.push((self.seats[seat].process, monotonic_ns()));
                 self.replace(seat).await?;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::ValueEnum;
+use linchpin::Client;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
@@ -26,6 +27,10 @@ pub enum Kind {
     Blackhole,
     /// The server forgets every script.
     Flush,
+    /// An operator takes a lock from its holder.
+    Break,
+    /// Entries of the queue are there twice.
+    Twin,
     /// The server restarts: needs --restart-with.
     Restart,
 }
@@ -42,6 +47,8 @@ impl Kind {
             Kind::Cut => "cut",
             Kind::Blackhole => "blackhole",
             Kind::Flush => "flush",
+            Kind::Break => "break",
+            Kind::Twin => "twin",
             Kind::Restart => "restart",
         }
     }
@@ -69,6 +76,8 @@ pub struct Injector {
     dice: StdRng,
     kinds: Vec<Kind>,
     restart: Option<String>,
+    client: Client,
+    namespace: String,
     admin: MultiplexedConnection,
     lasting: Vec<Lasting>,
     /// How many were thrown of each kind, in the order in which they were named.
@@ -77,11 +86,13 @@ pub struct Injector {
 }
 
 impl Injector {
-    pub fn new(seed: u64, kinds: &[Kind], restart: Option<String>, admin: MultiplexedConnection) -> Self {
+    pub fn new(seed: u64, kinds: &[Kind], restart: Option<String>, client: Client, namespace: &str, admin: MultiplexedConnection) -> Self {
         Self {
             dice: StdRng::seed_from_u64(seed),
             kinds: kinds.to_vec(),
             restart,
+            client,
+            namespace: namespace.to_owned(),
             admin,
             lasting: Vec::new(),
             thrown: kinds.iter().map(|kind| (*kind, 0)).collect(),
@@ -92,7 +103,9 @@ impl Injector {
     /// Ends what is due, then throws one.
     pub async fn throw(&mut self, crew: &mut Crew) -> Result<(), Failure> {
         self.end_due(crew, false)?;
-        let Some(kind) = self.kinds.choose(&mut self.dice).copied() else { return Ok(()) };
+        let Some(kind) = self.kinds.choose(&mut self.dice).copied() else {
+            return Ok(());
+        };
         let seat = self.dice.random_range(0..crew.len());
         let seats: Vec<usize> = match self.dice.random_bool(0.25) {
             true => (0..crew.len()).collect(),
@@ -125,6 +138,23 @@ impl Injector {
                 let _: redis::RedisResult<()> = redis::cmd("SCRIPT").arg("FLUSH").query_async(&mut self.admin).await;
                 self.is_over(kind, processes(crew, &(0..crew.len()).collect::<Vec<_>>()));
             }
+            Kind::Break => {
+                let held = self.client.locks(None, 100).await?.locks;
+                let held: Vec<_> = held.into_iter().filter(|line| line.holder.is_some()).collect();
+                if let Some(line) = held.choose(&mut self.dice) {
+                    self.client.break_lock(line.key.as_str()).await?;
+                }
+                self.is_over(kind, Vec::new());
+            }
+            Kind::Twin => {
+                let list = format!("{{{}}}:queue:default:1", self.namespace);
+                let mut lrange = redis::cmd("LRANGE");
+                let entries: Vec<Vec<u8>> = lrange.arg(&list).arg(0).arg(9).query_async(&mut self.admin).await?;
+                if !entries.is_empty() {
+                    let () = redis::cmd("LPUSH").arg(&list).arg(entries).query_async(&mut self.admin).await?;
+                }
+                self.is_over(kind, Vec::new());
+            }
             Kind::Restart => {
                 let command = self.restart.clone().unwrap_or_default();
                 let status = tokio::process::Command::new("sh").arg("-c").arg(&command).status().await;
@@ -154,14 +184,21 @@ impl Injector {
     /// Ends what is due, or everything.
     pub fn end_due(&mut self, crew: &mut Crew, all: bool) -> Result<(), Failure> {
         let now = tokio::time::Instant::now();
-        let (ended, lasting) = std::mem::take(&mut self.lasting).into_iter().partition(|lasting| all || lasting.until <= now);
+        let (ended, lasting) = std::mem::take(&mut self.lasting)
+            .into_iter()
+            .partition(|lasting| all || lasting.until <= now);
         self.lasting = lasting;
         for lasting in ended {
             for seat in &lasting.seats {
                 match lasting.kind {
                     // killed meanwhile: another sits there, which nobody paused
                     Kind::Pause if crew.is_paused(*seat) => crew.pause(*seat, false)?,
-                    Kind::Blackhole if !self.lasting.iter().any(|other| other.kind == Kind::Blackhole && other.seats.contains(seat)) => {
+                    Kind::Blackhole
+                        if !self
+                            .lasting
+                            .iter()
+                            .any(|other| other.kind == Kind::Blackhole && other.seats.contains(seat)) =>
+                    {
                         crew.proxy(*seat).hush(false);
                     }
                     _ => {}

@@ -13,9 +13,13 @@ pub struct Event {
     pub what: What,
     pub job: String,
     pub order: u64,
+    /// Its lock's; [`NO_LOCK`] without one.
     pub sku: u64,
     pub fence: u64,
 }
+
+/// The SKU of a job without a lock.
+pub const NO_LOCK: u64 = u64::MAX;
 
 /// What an attempt came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

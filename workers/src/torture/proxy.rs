@@ -34,7 +34,9 @@ impl Upstream {
     /// # Errors
     /// When it is none that a proxy can stand before.
     pub fn of(url: &str) -> Result<Self, Failure> {
-        let info = url.into_connection_info().map_err(|error| Failure::usage(format!("--store: {error}")))?;
+        let info = url
+            .into_connection_info()
+            .map_err(|error| Failure::usage(format!("--store: {error}")))?;
         let address = match info.addr() {
             ConnectionAddr::Tcp(host, port) => Address::Tcp(host.clone(), *port),
             ConnectionAddr::Unix(path) => Address::Unix(path.clone()),

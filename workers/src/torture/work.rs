@@ -3,14 +3,16 @@
 use std::io::Read;
 use std::time::Duration;
 
-use linchpin::{Attempt, Client, Data, TaskResult, Worker, task};
+use linchpin::{Attempt, Client, Data, Effects, TaskResult, Worker, task};
 use serde::{Deserialize, Serialize};
 
-use super::history::{Event, What};
+use super::history::{Event, NO_LOCK, What};
 use crate::failure::Failure;
 
 /// Short, so that much happens in little time.
 pub const LEASE: Duration = Duration::from_secs(1);
+/// How long an attempt waits for a lock of the auditors before it goes on without.
+const PATIENCE: Duration = Duration::from_millis(500);
 /// Attempts a worker runs at once.
 const CONCURRENCY: usize = 8;
 
@@ -20,6 +22,8 @@ pub struct Orders {
     pub store: String,
     pub namespace: String,
     pub seed: u64,
+    /// A guard that is taken out.
+    pub mutant: Option<String>,
 }
 
 /// The keys that effects change.
@@ -82,6 +86,26 @@ impl Drop for Teller {
     timeout = "20s"
 )]
 pub async fn sell(attempt: Attempt, shelves: Data<Shelves>, order: u64, sku: u64, qty: i64) -> TaskResult {
+    let fence = attempt.fence();
+    let effects = |fx: &mut Effects| {
+        fx.decr_by(shelves.stock(sku), qty);
+        fx.rpush(shelves.history(sku), format!("{order} {fence}"));
+        fx.hincr_by(shelves.orders(), order.to_string(), 1);
+    };
+    serve(&attempt, shelves.seed, order, sku, effects).await
+}
+
+/// As [`sell`], without a lock: only the ownership of the job protects it.
+#[task(retries = 100000, crash_limit = 100000, backoff("50ms", cap = "200ms"), timeout = "20s")]
+pub async fn give(attempt: Attempt, shelves: Data<Shelves>, order: u64, sku: u64, qty: i64) -> TaskResult {
+    let effects = |fx: &mut Effects| {
+        fx.decr_by(shelves.stock(sku), qty);
+        fx.hincr_by(shelves.orders(), order.to_string(), 1);
+    };
+    serve(&attempt, shelves.seed, order, NO_LOCK, effects).await
+}
+
+async fn serve(attempt: &Attempt, seed: u64, order: u64, sku: u64, effects: impl Fn(&mut Effects)) -> TaskResult {
     let event = Event {
         at: 0,
         what: What::Started,
@@ -92,9 +116,11 @@ pub async fn sell(attempt: Attempt, shelves: Data<Shelves>, order: u64, sku: u64
     };
     event.clone().tell(What::Started);
     let mut teller = Teller { event, end: What::Dropped };
-    let dice = scramble(shelves.seed ^ scramble(order.wrapping_mul(31).wrapping_add(u64::from(attempt.number()))));
+    let dice = scramble(seed ^ scramble(order.wrapping_mul(31).wrapping_add(u64::from(attempt.number()))));
     let nested = match dice % 8 {
-        0 => Some(attempt.lock(format!("audit:{}", order % 3)).await),
+        0 => tokio::time::timeout(PATIENCE, attempt.lock(format!("audit:{}", order % 3)))
+            .await
+            .ok(),
         _ => None,
     };
     let ms = match dice / 8 % 10 {
@@ -112,12 +138,7 @@ pub async fn sell(attempt: Attempt, shelves: Data<Shelves>, order: u64, sku: u64
         panic!("the till fell over");
     }
     drop(nested);
-    let fence = attempt.fence();
-    attempt.at_settle(|fx| {
-        fx.decr_by(shelves.stock(sku), qty);
-        fx.rpush(shelves.history(sku), format!("{order} {fence}"));
-        fx.hincr_by(shelves.orders(), order.to_string(), 1);
-    })?;
+    attempt.at_settle(|fx| effects(fx))?;
     teller.end = What::HandedOver;
     Ok(())
 }
@@ -138,6 +159,7 @@ pub async fn work_as_told() -> Result<(), Failure> {
         line.push(byte[0]);
     }
     let orders: Orders = serde_json::from_slice(&line).map_err(|error| Failure::new("read the orders", error))?;
+    super::mutate(orders.mutant.as_deref());
     // a panic of a handler is on purpose here
     std::panic::set_hook(Box::new(|_| {}));
     let client = Client::builder(&orders.store).namespace(&orders.namespace).connect().await?;
@@ -151,6 +173,7 @@ pub async fn work_as_told() -> Result<(), Failure> {
         .shutdown_grace(Duration::from_secs(3))
         .data(shelves)
         .task::<sell>()
+        .task::<give>()
         .task::<beat>()
         .build()?;
     let stopped = async {

@@ -98,14 +98,14 @@ pub(crate) struct Ending {
     pub(crate) outcome: Outcome,
     pub(crate) ran: Duration,
     /// Cut.
-    pub(crate) error: String,
+    pub(crate) error: Box<str>,
     pub(crate) nested: Vec<(LockKey, OwnerToken)>,
     /// What is done with it.
     pub(crate) riding: Option<Arc<Riding>>,
 }
 
 impl Ending {
-    pub(crate) fn new(verdict: Verdict, outcome: Outcome, error: impl Into<String>) -> Self {
+    pub(crate) fn new(verdict: Verdict, outcome: Outcome, error: impl Into<Box<str>>) -> Self {
         Self {
             verdict,
             outcome,
@@ -144,7 +144,7 @@ impl Ending {
                 waited_ms: waited(&state.job.how).as_millis() as u64,
                 ran_ms: self.ran.as_millis() as u64,
                 outcome: self.outcome,
-                error: self.error.clone(),
+                error: self.error.to_string(),
                 nested,
                 nested_omitted,
             },

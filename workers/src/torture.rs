@@ -7,20 +7,21 @@ mod check;
 mod crew;
 mod faults;
 mod history;
+mod log;
+mod options;
+mod produce;
 mod proxy;
+mod report;
 mod work;
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
 use linchpin::names::ProcessId;
 use linchpin::schedule::{Missed, Overlap, Schedule};
 use linchpin::store::view::State;
 use linchpin::{Client, Effects};
 use redis::aio::MultiplexedConnection;
-use serde::Serialize;
 use tokio::time::Instant;
 
 use crate::bench::quantile;
@@ -28,21 +29,20 @@ use crate::failure::{Answer, Failure};
 use check::{Evidence, Findings};
 use crew::Crew;
 use faults::{Injector, Kind};
+use log::Log;
+use options::mutate;
+use produce::{Enqueued, produce, sale};
 use proxy::{Proxy, Upstream};
-use work::{Shelves, scramble};
+use report::Report;
+use work::{SKUS, Shelves};
 
+pub use options::Options;
 pub use work::work_as_told;
 
-/// Different goods, each with a lock.
-const SKUS: u64 = 60;
 /// What each has at first.
 const STOCK_AT_FIRST: i64 = 1_000_000;
-/// Jobs that are under way at once: more would only wait.
-const PENDING_MAX: u64 = 300;
 /// How often the schedule ticks, in seconds.
 const TICK_EVERY: i64 = 2;
-/// How long all that is left may take after the last fault.
-const DRAIN_MAX: Duration = Duration::from_secs(120);
 /// The name of the schedule.
 const BEAT: &str = "torture-beat";
 /// What may be left of a namespace when everything has ended.
@@ -62,94 +62,6 @@ const BOUNDED: [&str; 12] = [
 ];
 /// How long places in a line of processes that are gone may stand.
 const PLACES_MAX: Duration = Duration::from_secs(45);
-
-/// What to do, where and for how long.
-#[derive(Args, Debug)]
-pub struct Options {
-    /// The store: redis:// or unix://. Use one that serves nobody else: faults of the server hit all its users.
-    #[arg(long, value_name = "URL")]
-    store: String,
-    /// How long faults are thrown; what is left then is waited for.
-    #[arg(long, default_value = "60s", value_parser = humantime::parse_duration)]
-    duration: Duration,
-    /// Worker processes.
-    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=64))]
-    workers: u64,
-    /// What is random follows from it; drawn and printed when it is not given.
-    #[arg(long)]
-    seed: Option<u64>,
-    /// Kinds of faults.
-    #[arg(long, value_delimiter = ',', default_values_t = Kind::USUAL.to_vec(), value_enum)]
-    faults: Vec<Kind>,
-    /// From one fault to the next.
-    #[arg(long, default_value = "300ms", value_parser = humantime::parse_duration)]
-    every: Duration,
-    /// Restarts the server, for the fault `restart`: a shell command that ends when it is up again.
-    #[arg(long, value_name = "COMMAND")]
-    restart_with: Option<String>,
-    /// Also writes the JSON object to this file.
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
-    /// Prints one JSON object instead of a table.
-    #[arg(long)]
-    json: bool,
-    /// Takes a guard out of the scripts.
-    #[cfg(feature = "mutants")]
-    #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(linchpin::store::redis::mutants::mutants()))]
-    mutant: Option<String>,
-}
-
-impl Options {
-    #[cfg(feature = "mutants")]
-    fn mutant(&self) -> Option<String> {
-        self.mutant.clone()
-    }
-
-    #[cfg(not(feature = "mutants"))]
-    fn mutant(&self) -> Option<String> {
-        None
-    }
-
-    /// How long all that is left may take after the last fault: a mutant shall be caught soon.
-    fn drain_max(&self) -> Duration {
-        if self.mutant().is_some() {
-            Duration::from_secs(6)
-        } else {
-            DRAIN_MAX
-        }
-    }
-}
-
-/// Makes this process use the mutant, if there is one.
-fn mutate(mutant: Option<&str>) {
-    #[cfg(feature = "mutants")]
-    if let Some(name) = mutant {
-        linchpin::store::redis::mutants::mutate(name);
-    }
-    let _ = mutant;
-}
-
-/// The result of a run. The names of the fields are what scripts read.
-#[derive(Serialize, Debug)]
-struct Report {
-    seed: u64,
-    seconds: f64,
-    jobs: u64,
-    faults: BTreeMap<&'static str, u64>,
-    attempts: u64,
-    refused_late: u64,
-    overlapping_believers: u64,
-    lost: u64,
-    double: u64,
-    fence_regressions: u64,
-    stuck: u64,
-    recovery_ms_max: Option<f64>,
-    recovery_ms_p99: Option<f64>,
-    /// The longest after each kind of fault.
-    recovery_ms_max_by_fault: BTreeMap<&'static str, f64>,
-    left_keys: usize,
-    violations: Vec<String>,
-}
 
 /// Tortures, and says whether everything held.
 ///
@@ -191,41 +103,6 @@ struct Torture {
     /// Straight to the server: no fault but those of the server itself hits it.
     client: Client,
     admin: MultiplexedConnection,
-}
-
-/// What was enqueued: order -> job and SKU.
-#[derive(Default)]
-struct Enqueued {
-    acknowledged: BTreeMap<u64, (String, u64)>,
-    /// No answer came.
-    unknown: BTreeMap<u64, (String, u64)>,
-}
-
-/// SKU and quantity of an order.
-fn sale(seed: u64, order: u64) -> (u64, i64) {
-    let dice = scramble(seed ^ order);
-    (dice % SKUS, 1 + (dice / SKUS % 3) as i64)
-}
-
-/// The attempts log, read as it grows.
-#[derive(Default)]
-struct Log {
-    after: u64,
-    outcomes: HashMap<(String, u64), Vec<&'static str>>,
-}
-
-impl Log {
-    async fn read_on(&mut self, client: &Client) -> Result<(), linchpin::Error> {
-        loop {
-            let entries = client.attempts(self.after, 1000).await?;
-            let Some(last) = entries.last() else { return Ok(()) };
-            self.after = last.number;
-            for entry in entries {
-                let attempt = (entry.record.job, entry.record.fence.0);
-                self.outcomes.entry(attempt).or_default().push(entry.record.outcome.as_str());
-            }
-        }
-    }
 }
 
 impl Torture {
@@ -337,10 +214,9 @@ impl Torture {
         }
         // with workers that look, for it is they who tidy up behind those that were killed
         let tidied = |name: &String| name == "schedules";
-        let patience = if self.options.mutant().is_some() {
-            Duration::ZERO
-        } else {
-            DRAIN_MAX + PLACES_MAX
+        let patience = match self.options.mutant() {
+            None => self.options.drain_max() + PLACES_MAX,
+            Some(_) => Duration::ZERO,
         };
         while began.elapsed() < patience && !self.left_keys().await?.iter().all(tidied) {
             crew.supervise().await?;
@@ -498,91 +374,5 @@ fn word(state: &State) -> String {
         State::Parked { behind, .. } => format!("parked behind {behind}"),
         State::Active { .. } => "active".into(),
         State::Dead { reason, .. } => format!("dead: {reason}"),
-    }
-}
-
-/// Enqueues orders through faults, each until it is acknowledged.
-async fn produce(producer: Client, watcher: Client, seed: u64, stop: tokio::sync::watch::Receiver<bool>) -> Result<Enqueued, Failure> {
-    let mut enqueued = Enqueued::default();
-    let mut order = 0u64;
-    while !*stop.borrow() {
-        if order.is_multiple_of(20) && watcher.census().await.is_ok_and(|census| census.pending() > PENDING_MAX) {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-            continue;
-        }
-        let (sku, qty) = sale(seed, order);
-        loop {
-            let answer = match order % 4 {
-                0 => producer.enqueue(work::give { order, sku, qty }).await,
-                _ => producer.enqueue(work::sell { order, sku, qty }).await,
-            };
-            match answer {
-                Ok(answer) => {
-                    enqueued.acknowledged.insert(order, (answer.id().to_string(), sku));
-                    break;
-                }
-                Err(linchpin::Error::Unknown { ids, .. }) => {
-                    let id = ids.first().map(ToString::to_string).unwrap_or_default();
-                    enqueued.unknown.insert(order, (id, sku));
-                    break;
-                }
-                Err(error) if error.is_transient() => tokio::time::sleep(Duration::from_millis(50)).await,
-                Err(error) => return Err(error.into()),
-            }
-        }
-        order += 1;
-        tokio::time::sleep(Duration::from_millis(3)).await;
-    }
-    let _ = producer.close().await;
-    Ok(enqueued)
-}
-
-impl Report {
-    fn table(&self) -> String {
-        let faults: Vec<String> = self.faults.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
-        let ms = |ms: Option<f64>| ms.map_or("-".to_owned(), |ms| format!("{ms:.0} ms"));
-        let mut lines = vec![
-            format!("seed                  {}", self.seed),
-            format!(
-                "jobs                  {} in {:.1} s, {} attempts",
-                self.jobs, self.seconds, self.attempts
-            ),
-            format!("faults                {}", faults.join(", ")),
-            format!(
-                "longest recovery      {} (99 of 100 within {})",
-                ms(self.recovery_ms_max),
-                ms(self.recovery_ms_p99)
-            ),
-            format!(
-                "  by fault            {}",
-                self.recovery_ms_max_by_fault
-                    .iter()
-                    .map(|(kind, ms)| format!("{kind} {ms:.0} ms"))
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            ),
-            format!(
-                "refused late          {} attempts came after their lease and changed nothing",
-                self.refused_late
-            ),
-            format!("overlapping believers {}", self.overlapping_believers),
-            format!("lost                  {}", self.lost),
-            format!("doubled               {}", self.double),
-            format!("stuck                 {}", self.stuck),
-            format!("fence regressions     {}", self.fence_regressions),
-            format!("left keys             {}", self.left_keys),
-        ];
-        match self.violations.len() {
-            0 => lines.push("verdict               each job took effect exactly once".into()),
-            count => {
-                lines.push(format!("verdict               {count} VIOLATIONS"));
-                let shown = self.violations.iter().take(5).map(|violation| format!("  {violation}"));
-                lines.extend(shown);
-                if count > 5 {
-                    lines.push(format!("  … and {} more: see --json", count - 5));
-                }
-            }
-        }
-        lines.join("\n")
     }
 }

@@ -192,7 +192,7 @@ impl Evidence {
             sku => (sku, 0),
         };
         let mut spans: BTreeMap<(u64, u64), Vec<(u64, u64)>> = BTreeMap::new();
-        let mut open: HashMap<(&str, u64), (u64, (u64, u64), usize)> = HashMap::new();
+        let mut open = HashMap::new();
         for Seen { process, event } in &self.seen {
             let name = (event.job.as_str(), event.fence);
             if event.what == What::Started {

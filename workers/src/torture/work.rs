@@ -11,6 +11,8 @@ use crate::failure::Failure;
 
 /// Short, so that much happens in little time.
 pub const LEASE: Duration = Duration::from_secs(1);
+/// Different goods, each with a lock.
+pub const SKUS: u64 = 60;
 /// How long an attempt waits for a lock of the auditors before it goes on without.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// Attempts a worker runs at once.
@@ -129,7 +131,7 @@ async fn serve(attempt: &Attempt, seed: u64, order: u64, sku: u64, effects: impl
         _ => dice / 80 % 20,
     };
     tokio::time::sleep(Duration::from_millis(ms)).await;
-    if dice / 1000 % 25 == 0 && attempt.number() == 1 {
+    if (dice / 1000).is_multiple_of(25) && attempt.number() == 1 {
         teller.end = What::Failed;
         return Err("the till is jammed".into());
     }

@@ -1,0 +1,91 @@
+//! `linchpin torture`: a short run that finds nothing, and what it refuses. That it would notice is `scripts/mutants`' to prove.
+
+#[allow(dead_code)]
+mod shop;
+
+use shop::server::RedisServer;
+use shop::{linchpin, text};
+
+/// What the JSON object holds, in this order.
+const FIELDS: [&str; 16] = [
+    "seed",
+    "seconds",
+    "jobs",
+    "faults",
+    "attempts",
+    "refused_late",
+    "overlapping_believers",
+    "lost",
+    "double",
+    "fence_regressions",
+    "stuck",
+    "recovery_ms_max",
+    "recovery_ms_p99",
+    "recovery_ms_max_by_fault",
+    "left_keys",
+    "violations",
+];
+
+#[test]
+fn a_short_run_under_every_fault_that_needs_nothing_finds_no_violation_and_leaves_no_key() {
+    let server = RedisServer::start();
+    let store = server.url();
+    let output = linchpin(&[
+        "torture",
+        "--store",
+        &store,
+        "--duration",
+        "4s",
+        "--workers",
+        "3",
+        "--seed",
+        "11",
+        "--every",
+        "200ms",
+        "--faults",
+        "kill,pause,cut,blackhole,flush,break,twin",
+        "--json",
+    ]);
+    let out = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{out}{}", text(&output.stderr));
+    let report: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    let mut from = 0;
+    for field in FIELDS {
+        let at = out.find(&format!("\"{field}\":"));
+        assert!(at.is_some_and(|at| at >= from), "{field} is not in its place: {out}");
+        from = at.unwrap_or(0);
+    }
+    assert_eq!((&report["seed"], &report["violations"]), (&11.into(), &serde_json::json!([])));
+    assert!(report["jobs"].as_u64() > Some(50), "{out}");
+    let thrown: u64 = report["faults"]
+        .as_object()
+        .expect("an object")
+        .values()
+        .filter_map(serde_json::Value::as_u64)
+        .sum();
+    assert!(thrown >= 8, "{out}");
+    let mut connection = redis::Client::open(store)
+        .and_then(|client| client.get_connection())
+        .expect("our own server");
+    let left: Vec<String> = redis::cmd("KEYS").arg("*").query(&mut connection).expect("a read");
+    assert!(left.is_empty(), "all of the run is removed: {left:?}");
+}
+
+#[test]
+fn what_cannot_be_tortured_is_refused_with_the_reason() {
+    let refused = |words: &[&str]| {
+        let output = linchpin(&[&["torture", "--store"], words].concat());
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+        text(&output.stderr)
+    };
+    assert!(refused(&["memory://"]).contains("give --store redis://"));
+    assert!(refused(&["rediss://localhost"]).contains("TLS"));
+    assert!(refused(&["redis://localhost", "--faults", "restart"]).contains("--restart-with"));
+    assert!(refused(&["redis://localhost", "--faults", "earthquake"]).contains("blackhole"));
+    assert_eq!(
+        linchpin(&["torture", "--store", "redis://127.0.0.1:1", "--duration", "1s"])
+            .status
+            .code(),
+        Some(3)
+    );
+}

@@ -1,5 +1,6 @@
 //! Scripts with a guard taken out, to prove that `linchpin torture` notices. Only with the feature `mutants`, never in a release.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 /// A line a mutant: its name, the fragment, what stands there, and what stands there instead. `none` changes nothing: the control, a run as
@@ -39,10 +40,10 @@ pub fn mutants() -> impl Iterator<Item = &'static str> {
 }
 
 /// The text of a fragment, as the chosen mutant has it.
-pub(super) fn mutated(part: &str) -> String {
+pub(super) fn mutated(part: &'static str) -> Cow<'static, str> {
     match CHOSEN.get() {
-        Some(mutant) if !mutant.with.is_empty() => part.replace(mutant.with, mutant.without),
-        _ => part.to_owned(),
+        Some(mutant) if !mutant.with.is_empty() => part.replace(mutant.with, mutant.without).into(),
+        _ => part.into(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! The scripts: each assembled by name from fragments, known to the server by its digest.
 
+use std::borrow::Cow;
+
 /// A script of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Name {
@@ -181,9 +183,7 @@ impl Scripts {
             let parts = [include_str!("lua/prelude.lua"), clock]
                 .into_iter()
                 .chain(name.parts().iter().copied());
-            #[cfg(feature = "mutants")]
-            let parts = parts.map(super::mutants::mutated);
-            let source: String = parts.map(|part| fold(part.as_ref(), prefix, setup)).collect();
+            let source: String = parts.map(|part| fold(&text_of(part), prefix, setup)).collect();
             let sha = redis::Script::new(&source).get_hash().to_owned();
             Script { name: *name, source, sha }
         });
@@ -198,6 +198,14 @@ impl Scripts {
         // ALL lists the variants in their order; the test below holds it
         &self.0[name as usize]
     }
+}
+
+/// A fragment as it is used.
+fn text_of(part: &'static str) -> Cow<'static, str> {
+    #[cfg(feature = "mutants")]
+    return super::mutants::mutated(part);
+    #[cfg(not(feature = "mutants"))]
+    Cow::Borrowed(part)
 }
 
 /// What scripts differ in beside their namespace.

@@ -19,6 +19,11 @@ use crate::store::settle::{Charge, Verdict};
 
 /// The extra of a settle with which something rides: see `ride.lua`.
 pub(super) fn pack_riding(riding: &Riding) -> Vec<u8> {
+    if let ([effect], true, None) = (riding.effects.as_slice(), riding.jobs.is_empty(), &riding.result)
+        && let Some(text) = plain(effect, &riding.fallback)
+    {
+        return text;
+    }
     let mut packed = Packed::default();
     packed.array(5);
     packed.text(fallback(&riding.fallback).as_bytes());
@@ -42,6 +47,50 @@ pub(super) fn pack_riding(riding: &Riding) -> Vec<u8> {
         }
     }
     packed.0
+}
+
+/// One effect of 2 to 4 words as the text that `settle.lua` takes; `None` where it is none, or its words hold the separator.
+fn plain(effect: &Effect, verdict: &Verdict) -> Option<Vec<u8>> {
+    const SEPARATOR: u8 = 1;
+    let by = match effect {
+        Effect::IncrBy { by, .. } | Effect::HIncrBy { by, .. } => by.to_string(),
+        _ => String::new(),
+    };
+    let by = by.as_bytes();
+    let words: [&[u8]; 4] = match effect {
+        Effect::Set {
+            key,
+            value,
+            expires_in: None,
+        } => [b"SET", key, value, b""],
+        Effect::Del { key } => [b"DEL", key, b"", b""],
+        Effect::IncrBy { key, .. } => [b"INCRBY", key, by, b""],
+        Effect::HSet { key, field, value } => [b"HSET", key, field, value],
+        Effect::HDel { key, field } => [b"HDEL", key, field, b""],
+        Effect::HIncrBy { key, field, .. } => [b"HINCRBY", key, field, by],
+        Effect::SAdd { key, member } => [b"SADD", key, member, b""],
+        Effect::SRem { key, member } => [b"SREM", key, member, b""],
+        Effect::ZRem { key, member } => [b"ZREM", key, member, b""],
+        Effect::LPush { key, value } => [b"LPUSH", key, value, b""],
+        Effect::RPush { key, value } => [b"RPUSH", key, value, b""],
+        Effect::Publish { channel, message } => [b"PUBLISH", channel, message, b""],
+        Effect::Set { .. } | Effect::Expire { .. } | Effect::ZAdd { .. } | Effect::XAdd { .. } | Effect::Require { .. } => return None,
+    };
+    let count = match effect {
+        Effect::Del { .. } => b'2',
+        Effect::HSet { .. } | Effect::HIncrBy { .. } => b'4',
+        _ => b'3',
+    };
+    if words.iter().any(|word| word.contains(&SEPARATOR)) {
+        return None;
+    }
+    let mut text = vec![count, SEPARATOR];
+    for word in words {
+        text.extend_from_slice(word);
+        text.push(SEPARATOR);
+    }
+    text.extend_from_slice(fallback(verdict).as_bytes());
+    Some(text)
 }
 
 /// Letter and extra of the verdict that counts when it is refused.

@@ -96,8 +96,13 @@ local function settle(at,c,codes,runs,locks,nested,uniques,kept,ms,freed)
       if late=='back' then R().back(id,call('HGET',JOBS,id),ms)
       elseif not late then
         if code=='e' then
-          local packed=cmsgpack.unpack(extra)
-          local why,some=R().ride(packed,id,ms)
+          -- one plain effect comes as text, which is quicker to read
+          local n,verb,key,a,b,back=match(extra,'^([234])\1([^\1]*)\1([^\1]*)\1([^\1]*)\1([^\1]*)\1(.*)$')
+          local r,packed,why,some
+          if n=='3' then r=redis.pcall(verb,key,a) elseif n=='4' then r=redis.pcall(verb,key,a,b) elseif n then r=redis.pcall(verb,key) end
+          if not n then packed=cmsgpack.unpack(extra)
+          elseif type(r)=='table' and r.err then packed={back,{{verb,key,n~='2' and a or nil,n=='4' and b or nil}},'','',''} end
+          if packed then why,some=R().ride(packed,id,ms) end
           if not why then code='d'
           else
             said=said or {}; whys=whys or {}
@@ -148,7 +153,9 @@ local function settle(at,c,codes,runs,locks,nested,uniques,kept,ms,freed)
     end
     if #done>0 then
       call('HDEL',OWN,unpack(done)); call('HDEL',JOBS,unpack(done))
-      call('HDEL',BODIES,unpack(done)); call('HDEL',CANCELS,unpack(done)); call('HDEL',TRIES,unpack(done))
+      if rare.bodies then call('HDEL',BODIES,unpack(done)) end
+      if rare.cancels then call('HDEL',CANCELS,unpack(done)) end
+      if rare.tries then call('HDEL',TRIES,unpack(done)) end
     end
   end
   if uniques~='' then

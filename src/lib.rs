@@ -10,6 +10,10 @@ pub mod clock;
 pub mod config;
 pub mod effects;
 pub mod error;
+#[cfg(feature = "failpoints")]
+pub mod failpoint;
+#[cfg(not(feature = "failpoints"))]
+mod failpoint;
 pub mod job;
 pub mod limits;
 pub mod lock;

@@ -17,7 +17,7 @@ const LONG: &[(&str, &str)] = &[
 
 /// Modules by layer: each may name its own layer's group and what stands below. From the ground up.
 const LAYERS: &[&[&[&str]]] = &[
-    &[&["clock", "error", "limits", "names", "retry", "seldom", "template"]],
+    &[&["clock", "error", "failpoint", "limits", "names", "retry", "seldom", "template"]],
     &[&["store"]],
     &[&["job", "manifest", "effects"], &["lock"]],
     &[&["client", "schedule"], &["attempt", "task", "registry", "task_list", "telemetry"]],

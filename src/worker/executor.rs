@@ -15,6 +15,7 @@ use tracing::Instrument;
 
 use crate::attempt::{Attempt, AttemptState, Claimed, End, Ended, Ending, Phase, StopCause};
 use crate::clock::LeaseInstant;
+use crate::failpoint::{self, Step};
 use crate::job::lock_set;
 use crate::limits::margin;
 use crate::registry::{Prepared, Registration};
@@ -46,6 +47,7 @@ impl Seat {
 
     fn leave(mut self, mut ending: Ending) {
         let Some(attempt) = self.0.take() else { return };
+        failpoint::reach(Step::HandlerEnded);
         let state = attempt.state();
         let end = if state.leave_running(Phase::Ended) {
             ending.ran = state.ran();
@@ -188,6 +190,7 @@ async fn run(attempt: &Attempt, admitted: Admitted) -> Ending {
     let Admitted { task, timeout, job } = admitted;
     let data = attempt.shop().data.clone();
     attempt.state().start(LeaseInstant::now(), timeout);
+    failpoint::reach(Step::HandlerStarts);
     let own = attempt.clone();
     let handler: BoxFuture<'static, TaskResult> = match std::panic::catch_unwind(AssertUnwindSafe(|| job.run(own, data))) {
         Ok(handler) => handler,

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use crate::attempt::{Claimed, End, Ended, Phase, StopCause, Workshop};
 use crate::error::Error;
+use crate::failpoint::{self, Step};
 use crate::limits::{CLAIM_MAX, SETTLES_MAX, grace};
 use crate::names::{JobId, QueueName};
 use crate::store::Store;
@@ -255,8 +256,15 @@ impl Fetcher {
         }
         self.vitals.turn_sent(slot);
         let (store, worker) = (self.store.clone(), self.shop.worker.clone());
+        let settles = !turn.settles.is_empty();
         Box::pin(async move {
+            if settles {
+                failpoint::reach(Step::SettleLeaves);
+            }
             let reply = store.turn(&worker, slot, turn).await;
+            if settles {
+                failpoint::reach(Step::SettleUnread);
+            }
             Landed { slot, reply }
         })
     }
@@ -291,6 +299,7 @@ impl Fetcher {
         }
         self.appetite.learn(reply.more, now);
         if let Some(claim) = reply.claim.filter(|claim| !claim.jobs.is_empty()) {
+            failpoint::reach(Step::ClaimAnswered);
             self.claimed(claim);
         }
     }

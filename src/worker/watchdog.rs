@@ -11,6 +11,7 @@ use tokio::sync::{Notify, oneshot};
 use crate::attempt::{Attempt, AttemptState, Claimed, End, Ended, Phase, StopCause};
 use crate::clock::LeaseInstant;
 use crate::error::Error;
+use crate::failpoint::{self, Step};
 use crate::limits::{RENEW_MAX, margin, renew_every, stuck_limit};
 use crate::names::{JobId, LockKey, OwnerToken};
 use crate::seldom::Seldom;
@@ -261,6 +262,7 @@ impl Rounds {
         let unanswered = self.unanswered.clone();
         tokio::spawn(async move {
             let renewals = batch.iter().map(|asked| asked.renewal.clone()).collect();
+            failpoint::reach(Step::RenewalLeaves);
             let answers = match tokio::time::timeout(renew_every(lease), store.renew(renewals)).await {
                 Ok(Ok(answers)) => answers,
                 Ok(Err(error)) => {

@@ -27,7 +27,7 @@ use tokio::time::Instant;
 use crate::bench::quantile;
 use crate::failure::{Answer, Failure};
 use check::{Evidence, Findings};
-use crew::Crew;
+use crew::{Crew, Told};
 use faults::{Injector, Kind};
 use log::Log;
 use options::mutate;
@@ -134,14 +134,7 @@ impl Torture {
         self.client.apply(fill).await?;
         let schedule = Schedule::every(BEAT, format!("{TICK_EVERY}s")).job(work::beat {});
         let schedule = schedule.missed(Missed::FireAll { limit: 100 }).overlap(Overlap::Allow);
-        let mut crew = Crew::start(
-            &self.upstream,
-            &self.namespace,
-            self.seed,
-            self.options.workers as usize,
-            self.options.mutant(),
-        )
-        .await?;
+        let mut crew = Crew::start(&self.upstream, &self.namespace, self.seed, &self.options).await?;
         self.client.schedule(schedule).await?;
         let kinds = if self.options.every.is_zero() {
             &[][..]
@@ -167,10 +160,10 @@ impl Torture {
         self.client.pause_schedule(BEAT).await?;
         self.drain(&mut crew, &mut log).await?;
         let seconds = began.elapsed().as_secs_f64();
-        let (seen, killed) = crew.stop().await?;
+        let told = crew.stop().await?;
         let kept = self.kept(&enqueued).await?;
         log.read_on(&self.client).await?;
-        let evidence = self.evidence(enqueued, kept, log, seen, killed, &injector).await?;
+        let evidence = self.evidence(enqueued, kept, log, told, &injector).await?;
         let findings = evidence.check();
         Ok(self.report(&evidence, findings, &injector, seconds))
     }
@@ -244,8 +237,7 @@ impl Torture {
         enqueued: Enqueued,
         kept: BTreeMap<u64, String>,
         log: Log,
-        seen: Vec<history::Seen>,
-        killed: Vec<(usize, u64)>,
+        told: Told,
         injector: &Injector,
     ) -> Result<Evidence, Failure> {
         let hash = |key: String| {
@@ -292,9 +284,11 @@ impl Torture {
             ticks,
             tick_every: TICK_EVERY,
             log: log.outcomes,
-            seen,
-            killed,
+            seen: told.seen,
+            killed: told.killed,
             over: injector.over.clone(),
+            ended: told.ended,
+            may_end: self.options.failpoint().is_some(),
             may_overlap: injector.thrown.iter().any(|(kind, _)| matches!(kind, Kind::Pause | Kind::Break)),
             left_keys: match self.options.mutant() {
                 None => self.left_keys().await?,
@@ -327,7 +321,12 @@ impl Torture {
             seed: self.seed,
             seconds,
             jobs: evidence.acknowledged.len() as u64,
-            faults: injector.thrown.iter().map(|(kind, count)| (kind.word(), *count)).collect(),
+            faults: injector
+                .thrown
+                .iter()
+                .map(|(kind, count)| (kind.word(), *count))
+                .chain((evidence.ended > 0).then_some(("ended", evidence.ended)))
+                .collect(),
             attempts: findings.attempts,
             refused_late: findings.refused_late,
             overlapping_believers: findings.overlapping_believers,

@@ -29,6 +29,9 @@ pub struct Evidence {
     pub seen: Vec<Seen>,
     pub killed: Vec<(usize, u64)>,
     pub over: Vec<Over>,
+    /// How many workers ended by themselves, and whether they were to.
+    pub ended: u64,
+    pub may_end: bool,
     /// Whether faults were among these that let two attempts believe to hold one lock.
     pub may_overlap: bool,
     /// Keys that should not be there any more.
@@ -60,6 +63,11 @@ impl Evidence {
         self.settles_count_once(&mut findings);
         self.ticks_are_whole(&mut findings);
         self.nothing_is_left(&mut findings);
+        match (self.ended, self.may_end) {
+            (0, true) => findings.violations.push("no worker reached the step at which it was to end".into()),
+            (0, false) | (_, true) => {}
+            (ended, false) => findings.violations.push(format!("{ended} workers ended by themselves")),
+        }
         findings.overlapping_believers = self.overlaps();
         if findings.overlapping_believers > 0 && !self.may_overlap {
             let what = format!(

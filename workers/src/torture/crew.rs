@@ -11,8 +11,9 @@ use tokio::process::{Child, ChildStdout};
 use tokio::task::JoinSet;
 
 use super::history::{Event, Seen};
+use super::options::Options;
 use super::proxy::{Proxy, Upstream};
-use super::work::Orders;
+use super::work::{Orders, scramble};
 use crate::bench::monotonic_ns;
 use crate::failure::Failure;
 
@@ -25,11 +26,24 @@ pub struct Crew {
     namespace: String,
     seed: u64,
     mutant: Option<String>,
+    failpoint: Option<String>,
+    /// How many ended by themselves.
+    ended: u64,
     started: usize,
     readers: JoinSet<()>,
     seen: std::sync::Arc<Mutex<Vec<Seen>>>,
     /// Process and when it was killed.
     pub killed: Vec<(usize, u64)>,
+}
+
+/// What a crew leaves behind.
+pub struct Told {
+    /// What its processes told.
+    pub seen: Vec<Seen>,
+    /// Process and when it was killed or had ended.
+    pub killed: Vec<(usize, u64)>,
+    /// How many ended by themselves.
+    pub ended: u64,
 }
 
 struct Seat {
@@ -42,18 +56,20 @@ struct Seat {
 }
 
 impl Crew {
-    pub async fn start(upstream: &Upstream, namespace: &str, seed: u64, workers: usize, mutant: Option<String>) -> Result<Self, Failure> {
+    pub async fn start(upstream: &Upstream, namespace: &str, seed: u64, options: &Options) -> Result<Self, Failure> {
         let mut crew = Self {
             seats: Vec::new(),
             namespace: namespace.to_owned(),
             seed,
-            mutant,
+            mutant: options.mutant(),
+            failpoint: options.failpoint(),
+            ended: 0,
             started: 0,
             readers: JoinSet::new(),
             seen: std::sync::Arc::default(),
             killed: Vec::new(),
         };
-        for _ in 0..workers {
+        for _ in 0..options.workers {
             let proxy = Proxy::start(upstream).await?;
             let (child, input, process) = crew.spawn(&proxy.url()).await?;
             crew.seats.push(Seat {
@@ -84,6 +100,10 @@ impl Crew {
             namespace: self.namespace.clone(),
             seed: self.seed,
             mutant: self.mutant.clone(),
+            failpoint: self
+                .failpoint
+                .clone()
+                .map(|step| (step, 3 + scramble(self.seed ^ process as u64) % 40)),
         };
         let mut orders = serde_json::to_vec(&orders).map_err(|error| Failure::new("write a worker's orders", error))?;
         orders.push(b'\n');
@@ -128,9 +148,8 @@ impl Crew {
         Ok(())
     }
 
-    /// Starts workers anew that have ended by themselves, as a supervisor would; answers how many.
-    pub async fn supervise(&mut self) -> Result<usize, Failure> {
-        let mut ended = 0;
+    /// Starts workers anew that have ended by themselves, as a supervisor would.
+    pub async fn supervise(&mut self) -> Result<(), Failure> {
         for seat in 0..self.seats.len() {
             let state = self.seats[seat]
                 .child
@@ -139,10 +158,10 @@ impl Crew {
             if state.is_some() {
                 self.killed.push((self.seats[seat].process, monotonic_ns()));
                 self.replace(seat).await?;
-                ended += 1;
+                self.ended += 1;
             }
         }
-        Ok(ended)
+        Ok(())
     }
 
     /// Stops a worker's process (SIGSTOP), or lets it go on (SIGCONT).
@@ -158,13 +177,14 @@ impl Crew {
     }
 
     /// Tells all to stop, waits for them, and answers what they told.
-    pub async fn stop(mut self) -> Result<(Vec<Seen>, Vec<(usize, u64)>), Failure> {
+    pub async fn stop(mut self) -> Result<Told, Failure> {
         for seat in &mut self.seats {
             drop(seat.input.take());
         }
         for seat in &mut self.seats {
             match tokio::time::timeout(STOP_MAX, seat.child.wait()).await {
-                Ok(Ok(status)) if status.success() => {}
+                // one may reach its step while it stops
+                Ok(Ok(status)) if status.success() || self.failpoint.is_some() => {}
                 Ok(Ok(status)) => return Err(Failure::new("stop a worker", status.to_string())),
                 Ok(Err(error)) => return Err(Failure::new("stop a worker", error)),
                 Err(_) => return Err(Failure::new("stop a worker", format!("it did not end within {STOP_MAX:?}"))),
@@ -172,7 +192,11 @@ impl Crew {
         }
         while self.readers.join_next().await.is_some() {}
         let seen = std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner));
-        Ok((seen, self.killed))
+        Ok(Told {
+            seen,
+            killed: self.killed,
+            ended: self.ended,
+        })
     }
 }
 

@@ -43,6 +43,10 @@ pub struct Options {
     #[cfg(feature = "mutants")]
     #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(linchpin::store::redis::mutants::mutants()))]
     pub mutant: Option<String>,
+    /// Workers end at this step of an attempt, again and again.
+    #[cfg(feature = "failpoints")]
+    #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(linchpin::failpoint::Step::ALL.map(linchpin::failpoint::Step::as_str)))]
+    pub failpoint: Option<String>,
 }
 
 impl Options {
@@ -58,9 +62,21 @@ impl Options {
         None
     }
 
+    /// The step at which workers end.
+    #[cfg(feature = "failpoints")]
+    pub fn failpoint(&self) -> Option<String> {
+        self.failpoint.clone()
+    }
+
+    /// The step at which workers end.
+    #[cfg(not(feature = "failpoints"))]
+    pub fn failpoint(&self) -> Option<String> {
+        None
+    }
+
     /// How long all that is left may take after the last fault: a mutant shall be caught soon.
     pub fn drain_max(&self) -> Duration {
-        if self.mutant().is_some() {
+        if self.mutant().is_some() && self.failpoint().is_none() {
             Duration::from_secs(6)
         } else {
             DRAIN_MAX
@@ -75,4 +91,15 @@ pub fn mutate(mutant: Option<&str>) {
         linchpin::store::redis::mutants::mutate(name);
     }
     let _ = mutant;
+}
+
+/// Makes this process end when it reaches a step for the so manieth time, if there is one.
+pub fn arm(failpoint: Option<&(String, u64)>) {
+    #[cfg(feature = "failpoints")]
+    if let Some((name, times)) = failpoint
+        && let Some(step) = linchpin::failpoint::Step::ALL.into_iter().find(|step| step.as_str() == name)
+    {
+        linchpin::failpoint::arm(step, *times);
+    }
+    let _ = failpoint;
 }

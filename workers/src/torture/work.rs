@@ -26,6 +26,8 @@ pub struct Orders {
     pub seed: u64,
     /// A guard that is taken out.
     pub mutant: Option<String>,
+    /// The step at which the process ends, and when it reaches it for how manieth time.
+    pub failpoint: Option<(String, u64)>,
 }
 
 /// The keys that effects change.
@@ -161,7 +163,8 @@ pub async fn work_as_told() -> Result<(), Failure> {
         line.push(byte[0]);
     }
     let orders: Orders = serde_json::from_slice(&line).map_err(|error| Failure::new("read the orders", error))?;
-    super::mutate(orders.mutant.as_deref());
+    super::options::mutate(orders.mutant.as_deref());
+    super::options::arm(orders.failpoint.as_ref());
     // a panic of a handler is on purpose here
     std::panic::set_hook(Box::new(|_| {}));
     let client = Client::builder(&orders.store).namespace(&orders.namespace).connect().await?;

@@ -18,6 +18,7 @@ pub enum Step {
     RenewalLeaves,
 }
 
+#[cfg(feature = "failpoints")]
 impl Step {
     /// Every step.
     pub const ALL: [Step; 6] = [

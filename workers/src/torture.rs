@@ -287,6 +287,7 @@ impl Torture {
             seen: told.seen,
             killed: told.killed,
             over: injector.over.clone(),
+            broken: injector.broken.clone(),
             ended: told.ended,
             may_end: self.options.failpoint().is_some(),
             may_overlap: injector.thrown.iter().any(|(kind, _)| matches!(kind, Kind::Pause | Kind::Break)),

@@ -29,6 +29,8 @@ pub struct Evidence {
     pub seen: Vec<Seen>,
     pub killed: Vec<(usize, u64)>,
     pub over: Vec<Over>,
+    /// The fence of each holder whose lock was broken while it held it.
+    pub broken: Vec<u64>,
     /// How many workers ended by themselves, and whether they were to.
     pub ended: u64,
     pub may_end: bool,
@@ -61,6 +63,7 @@ impl Evidence {
         self.stock_is_right(&mut findings);
         self.fences_only_grow(&mut findings);
         self.settles_count_once(&mut findings);
+        self.broken_ones_took_no_effect(&mut findings);
         self.ticks_are_whole(&mut findings);
         self.nothing_is_left(&mut findings);
         match (self.ended, self.may_end) {
@@ -165,6 +168,17 @@ impl Evidence {
             findings
                 .violations
                 .push(format!("job {job}: {times} settles were accepted as done"));
+        }
+    }
+
+    /// Who lost a lock before the settle has no effect.
+    fn broken_ones_took_no_effect(&self, findings: &mut Findings) {
+        for ((job, fence), outcomes) in &self.log {
+            if outcomes.contains(&"done") && self.broken.contains(fence) {
+                findings.violations.push(format!(
+                    "job {job}: its attempt under fence {fence} lost its lock to an operator and took effect all the same"
+                ));
+            }
         }
     }
 

@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use linchpin::Client;
+use linchpin::store::lease::BreakAnswer;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use redis::aio::MultiplexedConnection;
 
 use super::crew::Crew;
-use super::work::LEASE;
+use super::work::{LEASE, STOCK};
 use crate::bench::monotonic_ns;
 use crate::failure::Failure;
 
@@ -83,6 +84,8 @@ pub struct Injector {
     /// How many were thrown of each kind, in the order in which they were named.
     pub thrown: Vec<(Kind, u64)>,
     pub over: Vec<Over>,
+    /// The fence of each holder that lost its lock to an operator.
+    pub broken: Vec<u64>,
 }
 
 impl Injector {
@@ -97,6 +100,7 @@ impl Injector {
             lasting: Vec::new(),
             thrown: kinds.iter().map(|kind| (*kind, 0)).collect(),
             over: Vec::new(),
+            broken: Vec::new(),
         }
     }
 
@@ -142,7 +146,11 @@ impl Injector {
                 let held = self.client.locks(None, 100).await?.locks;
                 let held: Vec<_> = held.into_iter().filter(|line| line.holder.is_some()).collect();
                 if let Some(line) = held.choose(&mut self.dice) {
-                    self.client.break_lock(line.key.as_str()).await?;
+                    let answer = self.client.break_lock(line.key.as_str()).await?;
+                    // of an auditor only its nested lock is gone, and its attempt may take effect
+                    if let (BreakAnswer::Broken { fence, .. }, true) = (answer, line.key.as_str().starts_with(STOCK)) {
+                        self.broken.push(fence.0);
+                    }
                 }
                 self.is_over(kind, Vec::new());
             }

@@ -13,6 +13,8 @@ use crate::failure::Failure;
 pub const LEASE: Duration = Duration::from_secs(1);
 /// Different goods, each with a lock.
 pub const SKUS: u64 = 60;
+/// What the lock of each begins with.
+pub const STOCK: &str = "stock:";
 /// How long an attempt waits for a lock of the auditors before it goes on without.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// Attempts a worker runs at once.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use linchpin::names::{Fence, OwnerToken, ProcessId};
 use linchpin::store::circumstances::WaiterView;
 use linchpin::store::lease::{AcquireAnswer, BreakAnswer, HoldRenewal, HoldRenewed, ParkAnswer, ReleaseAnswer};
-use linchpin::store::settle::{SettleAnswer, Verdict};
+use linchpin::store::settle::{Settle, SettleAnswer, Verdict};
 use linchpin::store::view::Push;
 use tokio::sync::mpsc::Receiver;
 
@@ -351,6 +351,41 @@ async fn locks_are_listed_by_their_keys_with_holders_and_waiters(bench: &Bench) 
     assert_eq!(bench.lock(&key("nobody's")).await.expect("a read"), None);
 }
 
+async fn every_lock_of_a_claim_is_shown_with_the_fence_of_its_own_attempt(bench: &Bench) {
+    let worker = bench.worker();
+    bench.put(job()).await;
+    for lock in ["a", "b", "c"] {
+        bench.put(job().lock(lock)).await;
+    }
+    let claimed = worker.claim(4).await;
+    let fences: Vec<_> = claimed[1..].iter().map(|one| one.fence).collect();
+    for (lock, fence) in ["a", "b", "c"].into_iter().zip(&fences) {
+        let line = bench.lock(&key(lock)).await.expect("a read").expect("it is held");
+        assert_eq!(line.lock.holder.expect("a holder").fence, *fence, "{lock}");
+    }
+    assert!(matches!(
+        bench.break_lock(&key("c")).await.expect("an answer"),
+        BreakAnswer::Broken { fence, .. } if fence == fences[2]
+    ));
+    let kept = Settle {
+        keep: Some(secs(30)),
+        ..claimed[2].settle(Verdict::Done)
+    };
+    let (_, reply) = worker
+        .turn(linchpin::store::turn::Turn {
+            settles: vec![kept],
+            ..wants(0, &["q"])
+        })
+        .await;
+    assert_eq!(reply.settled, [SettleAnswer::Accepted]);
+    let line = bench.lock(&key("b")).await.expect("a read").expect("it is kept");
+    assert_eq!(
+        line.lock.holder.expect("a holder").fence,
+        fences[1],
+        "after its claim's row is gone too"
+    );
+}
+
 async fn the_settle_of_a_broken_attempt_is_refused(bench: &Bench) {
     let worker = bench.worker();
     let id = bench.put(job().lock("k")).await;
@@ -382,6 +417,7 @@ on_every_engine!(
     asking_passes_on_a_turn_that_no_worker_takes,
     a_hold_is_renewed_and_never_taken_again_by_a_renewal,
     a_broken_lock_goes_to_the_next_and_its_holder_is_told,
+    every_lock_of_a_claim_is_shown_with_the_fence_of_its_own_attempt,
     the_settle_of_a_broken_attempt_is_refused,
     locks_are_listed_by_their_keys_with_holders_and_waiters,
 );

@@ -118,12 +118,12 @@ impl Name {
     fn parts(self) -> &'static [&'static str] {
         match self {
             Name::Turn => {
-                lua!["unlock" "lazy_open" "formats" "tries" "ends" "back" "clients" "free" "reap" "sweep" "check" "look" "lone" "accept" "effects" "ride" "lazy_close" "settle" "claim" "replay" "turn"]
+                lua!["unlock" "lazy_open" "formats" "claim_of" "tries" "ends" "back" "clients" "free" "reap" "sweep" "check" "look" "lone" "accept" "effects" "ride" "lazy_close" "settle" "claim" "replay" "turn"]
             }
             Name::Enqueue => lua!["enqueue_plain" "formats" "accept" "enqueue"],
             Name::Renew => lua!["formats" "tries" "ends" "back" "clients" "unlock" "free" "renew"],
             Name::Surrender => {
-                lua!["unlock" "lazy_open" "formats" "tries" "ends" "back" "clients" "free" "reap" "sweep" "check" "look" "lone" "accept" "effects" "ride" "lazy_close" "settle" "surrender"]
+                lua!["unlock" "lazy_open" "formats" "claim_of" "tries" "ends" "back" "clients" "free" "reap" "sweep" "check" "look" "lone" "accept" "effects" "ride" "lazy_close" "settle" "surrender"]
             }
             Name::Cancel => lua!["formats" "tries" "ends" "clients" "unlock" "free" "leave" "cancel"],
             Name::Delete => lua!["formats" "tries" "ends" "clients" "unlock" "free" "leave" "delete"],
@@ -134,7 +134,7 @@ impl Name {
             Name::GiveUp => lua!["formats" "clients" "unlock" "free" "give_up"],
             Name::Keep => lua!["unlock" "keep"],
             Name::RenewHolds => lua!["renew_holds"],
-            Name::Break => lua!["formats" "clients" "unlock" "free" "break"],
+            Name::Break => lua!["formats" "claim_of" "lock_row" "clients" "unlock" "free" "break"],
             Name::Watch => lua!["watch"],
             Name::View => lua!["formats" "instant" "view"],
             Name::Register => lua!["register"],
@@ -143,8 +143,8 @@ impl Name {
             Name::Census => lua!["formats" "census"],
             Name::Page => lua!["formats" "instant" "page"],
             Name::TaskNames => lua!["task_names"],
-            Name::Circumstances => lua!["formats" "instant" "lock_row" "circumstances"],
-            Name::Locks => lua!["formats" "lock_row" "locks"],
+            Name::Circumstances => lua!["formats" "instant" "claim_of" "lock_row" "circumstances"],
+            Name::Locks => lua!["formats" "claim_of" "lock_row" "locks"],
             Name::Queues => lua!["formats" "queues"],
             Name::Workers => lua!["workers"],
             Name::Schedules => lua!["job_lives" "schedules"],

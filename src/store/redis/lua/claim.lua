@@ -4,7 +4,7 @@
 -- Returns: claim(want,queues,side,handed,ms,us,last,token,lease,ttl,suspects,out,only) -> number claimed, their ids in one string, notes in one string,
 --   fence, more ('0' no, '1' yes, '2' not looked, '3' only suspects); their values are put into `out` from 5 on. A note
 --   is `index kind value` a line: W waited ms, B busy key, G gave up after ms, F foreign key, X expired, T tries, A alone; index 0: P id, put off at its last strike.
--- Cost: a list: LRANGE, HMGET jobs, HMGET owners, EXISTS of its locks, LTRIM; a claim: ZADD, HSET, HSET; a lock: HSET, PEXPIRE.
+-- Cost: a list: LRANGE, HMGET jobs, HMGET owners, EXISTS of its locks, LTRIM; a claim: ZADD, HSET, HSET; its locks: HSET, PEXPIRE, then COPY for each.
 -- Most jobs have no past and at most one lock, that nobody waits for: they take a short way, where a table write or a string less a job can be seen.
 -- Called by: turn
 -- whether it is this job's turn for one of its locks: it then takes every other that is free, also one offered to another, or two jobs
@@ -20,26 +20,24 @@ local function has_turn(id,ls)
   end
   return false
 end
-local TWO_DIGITS='00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899'
 local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,out,only)
   local ids,notes,own,k={},{},{},0
   local seen,got={},nil                                  -- got: ids claimed here, once somebody has to ask
-  local lock_keys,lock_of,nl={},{},0
+  local lock_keys,nl={},0
   local trims,ntrims={},0
   -- a small turn would feel each table that it makes and does not use. left: how many handed ones no longer wait for a key
   local parks,tails,moved,marks,nexts,passed,gave,left
   local function know()                                 -- what the short way took, without twins of one id
     got={}
-    local j,to=0,{}
+    local j=0
     for i=1,k do
       local id=ids[i]
       if not got[id] then
-        got[id]=true; j=j+1; to[i]=j
+        got[id]=true; j=j+1
         ids[j]=id; own[j+j-1]=id; out[4+j]=out[4+i]
       end
     end
     for i=j+1,k do ids[i]=nil; own[i+i-1]=nil; own[i+i]=nil; out[4+i]=nil end
-    for i=1,nl do lock_of[i]=to[lock_of[i]] end
     k=j
   end
   local function moves(hand,id)
@@ -103,7 +101,7 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,ou
             ids[k]=id; out[4+k]=value; own[k+k-1]=id; own[k+k]=token
             if ls then
               seen[ls]=true; nl=nl+1
-              lock_keys[nl]=P..'lock:'..ls; lock_of[nl]=k
+              lock_keys[nl]=nn==tot and names[i] or P..'lock:'..ls
               if not usual then usual=true; tail=match(value,'^[^\n]*\n',#head+#ls+1) end
             end
             if got then got[id]=true end
@@ -195,7 +193,7 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,ou
               elseif foreign then notes[#notes+1]=k..' F '..foreign..'\n'
               else
                 if since then notes[#notes+1]=k..' W '..int(ms-tonumber(since))..'\n' end
-                if mine then for _,key in ipairs(mine) do nl=nl+1; lock_keys[nl]=P..'lock:'..key; lock_of[nl]=k; seen[key]=true end end
+                if mine then for _,key in ipairs(mine) do nl=nl+1; lock_keys[nl]=P..'lock:'..key; seen[key]=true end end
               end
               if t then notes[#notes+1]=k..' T '..int(t.charged)..','..int(t.strikes)..','..(mark and 1 or 0)..','..int(t.mismatches)..','..int(t.mismatches>0 and ms-t.since or 0)..'\n' end
               if mark then
@@ -218,7 +216,6 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,ou
   if k>0 then
     fence=math.max(last+1,us)
     fence=fence-fence%100+100                           -- so that a claim's fences differ in the last two digits only
-    local hundreds=sub(int(fence),1,-3)
     call('ZADD',ACTIVE,int(ms+tonumber(lease)),token)
     all=table.concat(ids)
     call('HSET',CLAIMS,token,lease..'|'..int(fence)..'|'..all..'\n'..said)
@@ -227,12 +224,12 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,ou
       all=table.concat(ids)
       call('HSET',CLAIMS,token,lease..'|'..int(fence)..'|'..all..'\n')
     end
-    for i=1,nl do
-      local lock=lock_keys[i]
-      local two=lock_of[i]*2
-      call('HSET',lock,token,hundreds..sub(TWO_DIGITS,two-1,two))
+    local lock=lock_keys[1]
+    if lock then
+      call('HSET',lock,token,int(fence))
       call('PEXPIRE',lock,ttl)
     end
+    for i=2,nl do call('COPY',lock,lock_keys[i]) end     -- with its TTL: one command instead of two; see claim_of.lua
     if marks then for _,m in ipairs(marks) do R().tries_write(m[1],m[2]) end end
     if gave then call('ZREM',WAITS,unpack(gave)) end
   end

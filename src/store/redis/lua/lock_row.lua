@@ -1,24 +1,24 @@
 -- Purpose: a lock, its holder and how many wait, for the read model. Reads only. Fragment.
 -- KEYS: -
 -- ARGV: -
--- Returns: claim_of(token) -> first fence and ids of a claim; lock_row(out,at,key): fills out from `at` on with key, waiters and, where it is held,
---   holder's token, holder's fence, ttl ms, holder's job ('' where none is known)
+-- Returns: holder(key,token,what the lock holds) -> its fence, its job ('' where none is known); lock_row(out,at,key): fills out from `at` on with key,
+--   waiters and, where it is held, holder's token, holder's fence, ttl ms, holder's job
 -- Cost: 4 commands; HMGET of one claim's jobs
--- Called by: circumstances, locks
-local function claim_of(token) return match(call('HGET',CLAIMS,token) or '','^%d+|(%d+)|([^\n]*)') end
+-- Called by: circumstances, locks, break
+local function holder(key,token,fence)
+  local first,ids=claim_of(token)
+  local values=ids and #ids>0 and call('HMGET',JOBS,unpack(ids)) or {}
+  for i,value in ipairs(values) do
+    local _,_,spec=header(value or '')
+    if spec and find(','..spec..',',','..key..',',1,true) then return int(tonumber(first)+i-1),ids[i] end
+  end
+  return fence,''
+end
 local function lock_row(out,at,key)
   local lock=P..'lock:'..key
   out[at],out[at+1]=key,int(call('LLEN',P..'parked:'..key))
   local row=redis.pcall('HGETALL',lock)
   if type(row)~='table' or row.err or #row<2 then return end
-  out[at+2],out[at+3],out[at+4],out[at+5]=row[1],row[2],int(math.max(0,call('PTTL',lock))),''
-  local _,ids=claim_of(row[1])
-  if not ids then return end
-  local held,n={},0
-  for from=1,#ids,L do n=n+1; held[n]=sub(ids,from,from+L-1) end
-  local values=n>0 and call('HMGET',JOBS,unpack(held)) or {}
-  for i=1,n do
-    local _,_,spec=header(values[i] or '')
-    if spec and find(','..spec..',',','..key..',',1,true) then out[at+5]=held[i]; break end
-  end
+  out[at+2],out[at+4]=row[1],int(math.max(0,call('PTTL',lock)))
+  out[at+3],out[at+5]=holder(key,row[1],row[2])
 end

@@ -41,7 +41,11 @@ local function settle(at,c,codes,runs,locks,nested,uniques,kept,ms,freed)
           end
           if time and own[i]~=tok then                    -- settled before: what it kept then stays
           elseif time and good then
-            for key in string.gmatch(ls,'[^,]+') do keep(key,tok,time,ms) end
+            local fence=R().fence_of(tok,A[ids+i])        -- its claim's row goes before it
+            for key in string.gmatch(ls,'[^,]+') do
+              if fence then call('HSET',P..'lock:'..key,tok,fence) end
+              keep(key,tok,time,ms)
+            end
           elseif locks=='1' or not find(ls,',',1,true) then
             if not unlock(ls,tok) then good=false end
             if checks then loose[#loose+1]=ls end

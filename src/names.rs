@@ -135,6 +135,11 @@ impl JobId {
         Some(Self(value))
     }
 
+    /// Whether it is one of the characters that ids are made of.
+    pub(crate) fn is_digit(byte: u8) -> bool {
+        DIGITS.binary_search(&byte).is_ok()
+    }
+
     /// Milliseconds since 1970 on the clock of the client that made it: for people and metrics, never for decisions.
     pub fn made_at_ms(self) -> u64 {
         (self.0 >> 80) as u64

@@ -86,7 +86,7 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,ou
         local tries=rare.tries and call('HMGET',TRIES,unpack(cid))
         local free_all=nn==0 or (cn==0 and nn==hn) or call('EXISTS',unpack(names))==0   -- a handed lock is known to be absent
         local head='1|'..queue..'|'..prio..'|'
-        local bare=head..'|'
+        local bare,after=head..'|',#head+1
         local used=0
         local plain=hn==0 and not place and not tries
         local usual,tail=false,'|'                       -- how a header goes on after the lock: as that of the first did, mostly
@@ -96,7 +96,7 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,ou
           used=i
           local id,ls,value=cid[i],cls and cls[i],body[i]
           if plain and value and not act[i] and not (got and got[id]) and (not ls and find(value,bare,1,true)==1 or short and ls
-            and not (many and many[i]) and not seen[ls] and find(value,head..ls..tail,1,true)==1 and (usual or find(value,'||\n',1,true))) then
+            and not (many and many[i]) and not seen[ls] and find(value,ls..tail,after,true)==after and find(value,head,1,true)==1 and (usual or find(value,'||\n',1,true))) then
             judged=judged+1; k=k+1                       -- no past, not next of anything, at most one lock, free
             ids[k]=id; out[4+k]=value; own[k+k-1]=id; own[k+k]=token
             if ls then

@@ -22,7 +22,7 @@ pub struct Turn {
     pub took: Vec<QueueName>,
     /// The lease of the claim.
     pub lease: Duration,
-    /// Whether a suspect may be claimed, and whether it would run alone.
+    /// Whether a struck suspect may be claimed, and whether it would run alone.
     pub suspects: Suspects,
     /// Whether the attempts log is written.
     pub log: bool,
@@ -30,7 +30,8 @@ pub struct Turn {
     pub counts: Vec<(&'static str, u64)>,
 }
 
-/// Which suspects (jobs whose last attempt ended with its worker) a turn may claim.
+/// Which *struck* suspects a turn may claim: jobs whose last attempt ended with its worker, and not for the first time, or whose next such end would be the
+/// last. Other suspects are claimed like any job: they cannot be buried for their neighbours, and after a kill they would wait for the whole queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Suspects {
     /// None: this worker runs one, or another turn is in flight.
@@ -99,6 +100,13 @@ pub struct ClaimedJob {
     pub expired: bool,
     /// It is a suspect at its last strike and has the worker for itself: claim nothing until it ends.
     pub alone: bool,
+}
+
+impl ClaimedJob {
+    /// Whether it is a suspect of which a worker runs one at a time: it has a strike already, or the next one is its last.
+    pub fn is_struck(&self) -> bool {
+        self.alone || (self.tries.suspect && self.tries.strikes > 0)
+    }
 }
 
 /// A job as stored.

@@ -8,9 +8,9 @@ use crate::names::JobId;
 use crate::store::turn::{More, Suspects};
 use crate::worker::slots::Slots;
 
-/// How long to wait when there are only suspects that may not be claimed now.
+/// How long to wait when there are only struck suspects that may not be claimed now.
 const AGAIN: Duration = Duration::from_millis(100);
-/// A busy worker takes suspects at least this often.
+/// A busy worker takes struck suspects at least this often.
 const EVERY: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ enum Found {
     More,
     /// The queues were seen empty.
     Nothing,
-    /// Suspects only.
+    /// Struck suspects only.
     Suspects,
 }
 
@@ -27,9 +27,9 @@ enum Found {
 #[derive(Debug)]
 pub(crate) struct Appetite {
     found: Found,
-    /// When suspects may be tried for again.
+    /// When struck suspects may be tried for again.
     again: Instant,
-    /// When a turn last might claim a suspect, and one that has to run alone.
+    /// When a turn last might claim a struck suspect, and one that has to run alone.
     suspects_at: Instant,
     alone_at: Instant,
     last_alone: bool,
@@ -86,20 +86,20 @@ impl Appetite {
         self.found == Found::Nothing
     }
 
-    /// When to try again, if there were only suspects.
+    /// When to try again, if there were only struck suspects.
     pub(super) fn again(&self) -> Option<Instant> {
         (self.found == Found::Suspects).then_some(self.again)
     }
 
-    /// Whether suspects have waited long enough for the next turn to be the only one in flight.
+    /// Whether struck suspects have waited long enough for the next turn to be the only one in flight.
     pub(super) fn suspects_wait(&self, slots: &Slots, now: Instant) -> bool {
-        !slots.have_suspect() && now.duration_since(self.suspects_at) >= EVERY
+        !slots.have_struck() && now.duration_since(self.suspects_at) >= EVERY
     }
 
-    /// Which suspects the next turn may claim; only the only turn in flight may claim any.
+    /// Which struck suspects the next turn may claim; only the only turn in flight may claim any.
     pub(super) fn suspects(&mut self, only: bool, slots: &Slots, now: Instant) -> Suspects {
         self.last_alone = false;
-        if !only || slots.have_suspect() {
+        if !only || slots.have_struck() {
             return Suspects::None;
         }
         self.suspects_at = now;

@@ -9,7 +9,7 @@ pub(crate) struct Slots {
     running: usize,
     /// A thread may come back before its surrender is told.
     stuck: isize,
-    suspects: usize,
+    struck: usize,
     alone: bool,
 }
 
@@ -19,7 +19,7 @@ impl Slots {
             free: concurrency,
             running: 0,
             stuck: 0,
-            suspects: 0,
+            struck: 0,
             alone: false,
         }
     }
@@ -42,9 +42,9 @@ impl Slots {
         self.running == 0 && self.stuck == 0
     }
 
-    /// Whether a suspect runs.
-    pub(super) fn have_suspect(&self) -> bool {
-        self.suspects > 0
+    /// Whether a struck suspect runs.
+    pub(super) fn have_struck(&self) -> bool {
+        self.struck > 0
     }
 
     /// A turn is sent that may fill this many.
@@ -60,7 +60,7 @@ impl Slots {
     /// A promised slot is filled.
     pub(super) fn fill(&mut self, job: &ClaimedJob) {
         self.running += 1;
-        self.suspects += usize::from(job.tries.suspect);
+        self.struck += usize::from(job.is_struck());
         self.alone |= job.alone;
     }
 
@@ -84,7 +84,7 @@ impl Slots {
 
     fn empty(&mut self, job: &ClaimedJob) {
         self.free += 1;
-        self.suspects -= usize::from(job.tries.suspect);
+        self.struck -= usize::from(job.is_struck());
         if job.alone {
             self.alone = false;
         }

@@ -147,7 +147,7 @@ async fn the_lock_of_a_reaped_job_goes_to_its_waiter(bench: &Bench) {
     bench.later(LAPSE).await;
     let held = worker.claim(2).await;
     assert_eq!(held.iter().map(|held| held.id).collect::<Vec<_>>(), [waiter]);
-    assert_eq!(bench.state(id).await, "ready");
+    assert_eq!(bench.state(id).await, "parked:k", "behind it");
 }
 
 async fn every_turn_reaps_one_lapsed_claim_while_there_are_more(bench: &Bench) {

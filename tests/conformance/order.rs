@@ -43,10 +43,12 @@ async fn twins_of_a_job_park_once(bench: &Bench) {
 
 async fn twins_of_a_suspect_go_to_the_tail_once(bench: &Bench) {
     let suspect = bench.put(job()).await;
-    assert_eq!(ids(&bench.worker().claim(1).await), [suspect]);
-    bench.later(LAPSE).await;
     let worker = bench.worker();
-    worker.look().await;
+    for _ in 0..2 {
+        assert_eq!(ids(&bench.worker().claim(1).await), [suspect]);
+        bench.later(LAPSE).await;
+        worker.look().await;
+    }
     bench.engine.duplicate_entry(suspect).await;
     assert!(worker.claim_suspects(2, Suspects::None).await.0.is_empty());
     assert_eq!(list(bench, "queue:q:1").await, [suspect]);

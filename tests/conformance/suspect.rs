@@ -21,6 +21,16 @@ async fn crash(bench: &Bench, want: usize, suspects: Suspects) -> Vec<Held> {
     held
 }
 
+/// A job that crashed once as a suspect too.
+async fn struck(bench: &Bench, draft: Draft) -> JobId {
+    let id = bench.put(draft).await;
+    for strikes in [0, 1] {
+        assert_eq!(crash(bench, 1, Suspects::None).await[0].id, id);
+        assert_eq!(tries(bench, id).await.strikes, strikes);
+    }
+    id
+}
+
 /// A job that crashed as often as it may before the strike that buries it; `crash_limit` is 3.
 async fn at_its_last_strike(bench: &Bench, draft: Draft) -> JobId {
     let id = bench.put(draft).await;
@@ -31,25 +41,63 @@ async fn at_its_last_strike(bench: &Bench, draft: Draft) -> JobId {
     id
 }
 
-async fn suspects_go_to_the_tail_of_a_turn_that_may_not_take_them(bench: &Bench) {
-    let suspect = bench.put(job()).await;
-    crash(bench, 1, Suspects::One).await;
+async fn suspects_without_a_strike_are_claimed_like_any_job_and_in_their_order(bench: &Bench) {
+    let first = [bench.put(job()).await, bench.put(job().lock("k")).await, bench.put(job()).await];
+    crash(bench, 3, Suspects::None).await;
+    let later = bench.put(job()).await;
+    let worker = bench.worker();
+    let (held, more) = worker.claim_suspects(5, Suspects::None).await;
+    assert_eq!(
+        held.iter().map(|held| held.id).collect::<Vec<_>>(),
+        [first[0], first[1], first[2], later]
+    );
+    assert_eq!(more, More::No);
+    assert!(held[..3].iter().all(|held| held.tries.suspect && !held.alone));
+}
+
+async fn a_turn_steps_over_struck_suspects_that_it_may_not_take(bench: &Bench) {
+    let suspect = struck(bench, job()).await;
     let good = bench.put(job()).await;
     let worker = bench.worker();
     let (held, more) = worker.claim_suspects(5, Suspects::None).await;
     assert_eq!((held.len(), held[0].id, more), (1, good, More::OnlySuspects));
     let (held, more) = worker.claim_suspects(5, Suspects::None).await;
     assert_eq!((held.len(), more), (0, More::OnlySuspects), "nothing but the suspect");
+    let next = bench.put(job()).await;
+    let (held, more) = worker.claim_suspects(1, Suspects::None).await;
+    assert_eq!((held[0].id, more), (next, More::Yes), "it does not count");
     let last = bench.put(job()).await;
-    let (held, _) = worker.claim_suspects(1, Suspects::None).await;
-    assert!(held.is_empty(), "the suspect was looked at");
     let (held, _) = worker.claim_suspects(5, Suspects::One).await;
     assert_eq!(
         held.iter().map(|held| held.id).collect::<Vec<_>>(),
-        [last, suspect],
-        "now it is behind"
+        [suspect, last],
+        "it kept its place in front"
     );
-    assert!(held[1].tries.suspect && !held[1].alone);
+    assert!(held[0].tries.suspect && !held[0].alone);
+}
+
+async fn of_many_struck_suspects_those_behind_the_first_go_to_the_tail(bench: &Bench) {
+    let mut suspects = Vec::new();
+    for _ in 0..20 {
+        suspects.push(bench.put(job()).await);
+    }
+    for _ in 0..2 {
+        assert_eq!(crash(bench, 20, Suspects::None).await.len(), 20);
+    }
+    let good = bench.put(job()).await;
+    let worker = bench.worker();
+    let (held, more) = worker.claim_suspects(5, Suspects::None).await;
+    assert_eq!((held.len(), held[0].id, more), (1, good, More::Yes), "four went to the tail");
+    let behind = bench.put(job()).await;
+    worker.done(&held[0]).await;
+    let mut order = Vec::new();
+    for _ in 0..21 {
+        let (held, _) = worker.claim_suspects(1, Suspects::One).await;
+        worker.done(&held[0]).await;
+        order.push(held[0].id);
+    }
+    suspects.push(behind);
+    assert_eq!(order, suspects, "in their order");
 }
 
 async fn a_suspect_put_off_at_its_last_strike_is_named_and_may_be_asked_for_by_itself(bench: &Bench) {
@@ -125,7 +173,9 @@ async fn a_list_of_suspects_only_does_not_say_that_there_is_more(bench: &Bench) 
     for _ in 0..4 {
         bench.put(job()).await;
     }
-    assert_eq!(crash(bench, 4, Suspects::One).await.len(), 4);
+    for _ in 0..2 {
+        assert_eq!(crash(bench, 4, Suspects::None).await.len(), 4);
+    }
     let worker = bench.worker();
     for _ in 0..3 {
         let (held, more) = worker.claim_suspects(2, Suspects::None).await;
@@ -133,11 +183,13 @@ async fn a_list_of_suspects_only_does_not_say_that_there_is_more(bench: &Bench) 
     }
 }
 
-async fn a_claim_takes_one_suspect_at_most(bench: &Bench) {
+async fn a_claim_takes_one_struck_suspect_at_most(bench: &Bench) {
     for _ in 0..3 {
         bench.put(job()).await;
     }
-    assert_eq!(crash(bench, 3, Suspects::One).await.len(), 3);
+    for _ in 0..2 {
+        assert_eq!(crash(bench, 3, Suspects::None).await.len(), 3);
+    }
     let worker = bench.worker();
     let (held, more) = worker.claim_suspects(5, Suspects::One).await;
     assert_eq!((held.len(), more), (1, More::OnlySuspects));
@@ -184,8 +236,7 @@ async fn a_job_at_its_last_strike_is_the_only_job_of_its_claim(bench: &Bench) {
 
 async fn a_job_at_its_last_strike_does_not_join_others(bench: &Bench) {
     let suspect = at_its_last_strike(bench, job()).await;
-    let first = bench.put(job()).await;
-    bench.worker().claim_suspects(1, Suspects::None).await;
+    let first = bench.put(job().priority(Priority::High)).await;
     let worker = bench.worker();
     let (held, more) = worker.claim_suspects(5, Suspects::OneAlone).await;
     assert_eq!((held.len(), held[0].id, held[0].alone, more), (1, first, false, More::OnlySuspects));
@@ -277,12 +328,14 @@ async fn a_worker_that_comes_back_takes_back_its_own_strike_and_no_other(bench: 
 }
 
 on_every_engine!(
-    suspects_go_to_the_tail_of_a_turn_that_may_not_take_them,
+    suspects_without_a_strike_are_claimed_like_any_job_and_in_their_order,
+    a_turn_steps_over_struck_suspects_that_it_may_not_take,
+    of_many_struck_suspects_those_behind_the_first_go_to_the_tail,
     a_suspect_put_off_at_its_last_strike_is_named_and_may_be_asked_for_by_itself,
     a_suspect_asked_for_by_itself_goes_before_a_waiter_that_the_same_turn_frees,
     a_suspect_asked_for_by_itself_that_parks_brings_nobody_else,
     a_list_of_suspects_only_does_not_say_that_there_is_more,
-    a_claim_takes_one_suspect_at_most,
+    a_claim_takes_one_struck_suspect_at_most,
     the_first_crash_gives_no_strike_and_the_next_ones_do,
     the_last_strike_is_given_only_alone,
     a_job_at_its_last_strike_is_the_only_job_of_its_claim,

@@ -20,11 +20,14 @@ struct Taking {
     deferred: Vec<JobId>,
     /// Claimed a job at its last strike: nothing else may join it.
     alone: bool,
-    /// The first at its last strike that was sent to the tail.
+    /// The first at its last strike that was not taken.
     put_off: Option<JobId>,
     /// Locks whose turn was given up here; they are handed over when all lists were read.
     passed: Vec<LockKey>,
 }
+
+/// More struck suspects than these, of a list, go to its tail.
+const OVER_MAX: usize = 16;
 
 /// What becomes of a ready job that a claim meets.
 enum Way {
@@ -98,16 +101,19 @@ impl State {
         self.list_of(id).filter(|list| lone && turn.queues.contains(&list.0))
     }
 
-    /// Looks at the first `count` entries of a list, and at no others.
+    /// Looks at the first `count` entries of a list, and at no others; struck suspects that it may not take do not count, so far as they stay in front.
     fn claim_from(&mut self, list: &List, count: usize, turn: &Turn, taking: &mut Taking) {
         let Some(entries) = self.queues.get_mut(list) else { return };
-        let mut range: VecDeque<JobId> = entries.drain(..count.min(entries.len())).collect();
-        let asked_for = range.len() == count;
+        let mut range: VecDeque<JobId> = entries.drain(..(count + OVER_MAX).min(entries.len())).collect();
+        let mut looked_at = 0;
+        let mut over = Vec::new();
         let mut seen = HashSet::new();
         let mut only_suspects = true;
         while !taking.alone
+            && looked_at < count
             && let Some(id) = range.pop_front()
         {
+            looked_at += 1;
             if !seen.insert(id) || !self.is_ready(id) {
                 only_suspects = false;
             } else if self.must_defer(id, taking) {
@@ -115,30 +121,39 @@ impl State {
                 if taking.put_off.is_none() && self.at_last_strike(id, self.tries_of(id).strikes) {
                     taking.put_off = Some(id);
                 }
-                self.queues.entry(list.clone()).or_default().push_back(id);
+                if over.len() < OVER_MAX {
+                    over.push(id);
+                    looked_at -= 1;
+                } else {
+                    self.queues.entry(list.clone()).or_default().push_back(id);
+                }
             } else {
                 only_suspects = false;
                 self.take(id, turn, taking);
             }
         }
-        taking.full |= asked_for && !only_suspects;
+        taking.full |= looked_at == count && !only_suspects;
         let entries = self.queues.entry(list.clone()).or_default();
-        while let Some(id) = range.pop_back() {
+        for id in over.into_iter().chain(range).rev() {
             entries.push_front(id);
         }
         self.queues.retain(|_, entries| !entries.is_empty());
     }
 
-    /// Whether it is a suspect that this claim may not take.
+    /// Whether it is a struck suspect that this claim may not take.
     fn must_defer(&self, id: JobId, taking: &Taking) -> bool {
         let Some(tries) = self.tries.get(&id).filter(|tries| tries.suspect) else {
             return false;
         };
-        let another = taking.jobs.iter().any(|job| job.tries.suspect);
+        let lastly = self.at_last_strike(id, tries.strikes);
+        if !lastly && tries.strikes == 0 {
+            return false;
+        }
+        let another = taking.jobs.iter().any(ClaimedJob::is_struck);
         match taking.suspects {
             Suspects::None => true,
-            Suspects::One => another || self.at_last_strike(id, tries.strikes),
-            Suspects::OneAlone | Suspects::Only(_) => another || (self.at_last_strike(id, tries.strikes) && !taking.jobs.is_empty()),
+            Suspects::One => another || lastly,
+            Suspects::OneAlone | Suspects::Only(_) => another || (lastly && !taking.jobs.is_empty()),
         }
     }
 

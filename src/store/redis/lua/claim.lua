@@ -2,7 +2,7 @@
 -- KEYS: -
 -- ARGV: as parameters, see turn.lua
 -- Returns: claim(want,queues,side,handed,ms,us,last,token,lease,ttl,suspects,out,only) -> number claimed, their ids in one string, notes in one string,
---   fence, more ('0' no, '1' yes, '2' not looked, '3' only suspects); their values are put into `out` from 5 on. A note
+--   fence, more ('0' no, '1' yes, '2' not looked, '3' only struck suspects); their values are put into `out` from 5 on. A note
 --   is `index kind value` a line: W waited ms, B busy key, G gave up after ms, F foreign key, X expired, T tries, A alone; index 0: P id, put off at its last strike.
 -- Cost: a list: LRANGE, HMGET jobs, HMGET owners, EXISTS of its locks, LTRIM; a claim: ZADD, HSET, HSET; its locks: HSET, PEXPIRE, then COPY for each.
 -- Most jobs have no past and at most one lock, that nobody waits for: they take a short way, where a table write or a string less a job can be seen.
@@ -20,13 +20,14 @@ local function has_turn(id,ls)
   end
   return false
 end
+local OVER_MAX=16                                        -- more struck suspects than these go to the tail
 local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,out,only)
   local ids,notes,own,k={},{},{},0
   local seen,got={},nil                                  -- got: ids claimed here, once somebody has to ask
   local lock_keys,nl={},0
   local trims,ntrims={},0
   -- a small turn would feel each table that it makes and does not use. left: how many handed ones no longer wait for a key
-  local parks,tails,moved,marks,nexts,passed,gave,left
+  local parks,tails,fronts,moved,marks,nexts,passed,gave,left
   local function know()                                 -- what the short way took, without twins of one id
     got={}
     local j=0
@@ -45,8 +46,8 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,ou
     moved[#moved+1]={hand.key,hand.where,id}
     left[hand.key]=(left[hand.key] or 0)+1
   end
-  local put_off                                         -- the first at its last strike that was sent to the tail
-  local alone,suspect_taken,full,unlooked,judged,skipped=false,false,false,false,0,0
+  local put_off,behind=nil,0                             -- the first at its last strike that was not taken; how many struck ones were sent to the tail
+  local alone,struck_taken,full,unlooked,judged,skipped=false,false,false,false,0,0
   for _,queue in ipairs(queues) do
     if alone then unlooked=true; break end
     if k>=n then full=true; break end
@@ -55,11 +56,12 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,ou
       if want<=0 or alone then break end
       local list=P..'queue:'..queue..':'..prio
       local hl=handed[list]
-      if (prio==1 or side or hl) and (not only or only==list) then
+      local from=(prio==1 or side or hl) and (not only or only==list) and 0 or nil -- where in the list to look; behind what was looked at when struck ones are in front
+      local over=0                                       -- how many struck ones this claim steps over: they stay in front
+      while from do
       local hn=hl and math.min(#hl,want) or 0
-      local cand=hn<want and call('LRANGE',list,'0',int(want-hn-1)) or {}
-      local cn=#cand
-      if hn==want then unlooked=true elseif hn+cn==want then full=true end
+      local cand=hn<want and call('LRANGE',list,int(from),int(from+want-hn-1)) or {}
+      local cn,over_before=#cand,over
       local tot=hn+cn
       if tot>0 then
         local cid,cls,names,nn,many=cand,nil,nil,0,nil
@@ -92,7 +94,7 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,ou
         local usual,tail=false,'|'                       -- how a header goes on after the lock: as that of the first did, mostly
         local short=plain and free_all and not rare.checks and not rare.waits -- nobody waits for a lock either, or has given up
         for i=1,tot do
-          if alone or k>=n then break end
+          if alone then break end
           used=i
           local id,ls,value=cid[i],cls and cls[i],body[i]
           if plain and value and not act[i] and not (got and got[id]) and (not ls and find(value,bare,1,true)==1 or short and ls
@@ -127,14 +129,18 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,ou
             expired=at and tonumber(at)<=ms              -- it needs no lock to be buried
           end
           local t=take and tries and tries[i] and R().tries_read(tries[i])
-          local mark,lastly
+          local mark,lastly,struck
           if t and t.mark~='' then
             local _,_,_,_,_,_,limit=R().header(value)
             lastly=t.strikes+1>=tonumber(limit or '1')
-            if suspects=='0' or suspect_taken or (lastly and (suspects~='2' or k>0)) then
+            struck=lastly or t.strikes>0
+            if struck and (suspects=='0' or struck_taken or (lastly and (suspects~='2' or k>0))) then
               take=false; skipped=skipped+1; got[id]=true
               if lastly and not put_off then put_off=id end
-              if not hand then tails=tails or {}; tails[#tails+1]={list,cand[i-hn],queue,true} end   -- a handed one becomes next below
+              if over<OVER_MAX then
+                over=over+1
+                if not hand then fronts=fronts or {}; fronts[#fronts+1]={list,cand[i-hn]} end       -- a handed one becomes next below
+              elseif not hand then tails=tails or {}; behind=behind+1; tails[#tails+1]={list,cand[i-hn],queue,true} end
             else mark=lastly and 'A' or 'S' end
           end
           judged=judged+1
@@ -197,7 +203,7 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,ou
               end
               if t then notes[#notes+1]=k..' T '..int(t.charged)..','..int(t.strikes)..','..(mark and 1 or 0)..','..int(t.mismatches)..','..int(t.mismatches>0 and ms-t.since or 0)..'\n' end
               if mark then
-                t.mark=mark; marks=marks or {}; marks[#marks+1]={id,t}; suspect_taken=true
+                t.mark=mark; marks=marks or {}; marks[#marks+1]={id,t}; struck_taken=struck_taken or struck
                 if lastly then alone=true; notes[#notes+1]=k..' A '..''..'\n' end
               end
               if hand then hand.gone=true; moves(hand,id) end
@@ -205,8 +211,17 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,ou
           end
           end
         end
-        if alone then unlooked=true elseif used<tot then full=true end
-        if used>hn then trims[ntrims+1]=list; trims[ntrims+2]=used-hn; ntrims=ntrims+2 end
+        if used>hn then
+          if from==0 then ntrims=ntrims+2; trims[ntrims-1]=list end
+          trims[ntrims]=from+used-hn
+        end
+      end
+      local stepped=over-over_before
+      if alone then unlooked=true; from=nil
+      elseif stepped>0 and tot==want then from=from+cn; want=stepped; hl=nil
+      else
+        if hn==want then unlooked=true elseif tot==want then full=true end
+        from=nil
       end
       end
     end end
@@ -256,6 +271,7 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,ou
     if not t[4] then R().arm(t[3]) end
   end end
   for i=1,ntrims,2 do call('LTRIM',trims[i],int(trims[i+1]),'-1') end
+  if fronts then for i=#fronts,1,-1 do call('LPUSH',fronts[i][1],fronts[i][2]) end end
   -- freed waiters that this claim did not take: next, at the head of their own queues
   for _,hl in pairs(handed) do for j=#hl,1,-1 do
     local h=hl[j]
@@ -265,7 +281,7 @@ local function claim(n,queues,side,handed,ms,us,last,token,lease,ttl,suspects,ou
   local more='0'
   if n==0 then more='2'
   elseif skipped>0 and (not full or (k==0 and skipped==judged)) then more='3'
-  elseif full or tails and #tails>skipped or passed then more='1'
+  elseif full or tails and #tails>behind or passed then more='1'
   elseif unlooked then more='2' end
   if put_off then said=said..'0 P '..put_off..'\n' end
   return k,all,said,fence,more

@@ -104,13 +104,9 @@ fn write_body(out: &mut Vec<u8>, body: &Body) {
 /// Writes a job: the value of `jobs` to `value`; answers its body when that stands apart.
 pub(super) fn write_job(value: &mut Vec<u8>, job: &NewJob) -> Option<Vec<u8>> {
     // how long the body is: the task line's options are at most 60 bytes, what a schedule adds 170
-    let about = job.body.args.len()
-        + job.body.task.as_str().len()
-        + if job.body.tick.is_some() || job.body.lock_at_least.is_some() {
-            240
-        } else {
-            60
-        };
+    let scheduled = job.body.tick.is_some() || job.body.lock_at_least.is_some();
+    let options = if scheduled { 240 } else { 60 };
+    let about = job.body.args.len() + job.body.task.as_str().len() + options;
     if about <= BODY_INLINE_MAX_BYTES {
         write_header(value, &job.header, false);
         write_body(value, &job.body);

@@ -136,6 +136,7 @@ impl JobId {
     }
 
     /// Whether it is one of the characters that ids are made of.
+    #[cfg(feature = "redis")]
     pub(crate) fn is_digit(byte: u8) -> bool {
         DIGITS.binary_search(&byte).is_ok()
     }

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::time::Duration;
 
-use linchpin::{Attempt, Client, Data, Effects, TaskResult, Worker, task};
+use linchpin::{Attempt, Client, Data, Effects, Error, TaskResult, Worker, task};
 use serde::{Deserialize, Serialize};
 
 use super::history::{Event, NO_LOCK, What};
@@ -19,6 +19,10 @@ pub const STOCK: &str = "stock:";
 const PATIENCE: Duration = Duration::from_millis(500);
 /// Attempts a worker runs at once.
 const CONCURRENCY: usize = 8;
+
+/// How often, and after how long, a worker tries again to reach the store when it starts.
+const CONNECT_TRIES: u32 = 100;
+const CONNECT_AGAIN: Duration = Duration::from_millis(100);
 
 /// What a worker process is told, on its standard input: a URL may hold a password, and arguments are public.
 #[derive(Serialize, Deserialize)]
@@ -156,6 +160,18 @@ pub async fn beat(attempt: Attempt, shelves: Data<Shelves>) -> TaskResult {
     Ok(())
 }
 
+/// A worker that starts while it is cut off tries again, as its supervisor would have it do.
+async fn connect(orders: &Orders) -> Result<Client, Failure> {
+    let mut again = CONNECT_TRIES;
+    loop {
+        match Client::builder(&orders.store).namespace(&orders.namespace).connect().await {
+            Err(Error::Unreachable { .. }) if again > 0 => again -= 1,
+            answer => return Ok(answer?),
+        }
+        tokio::time::sleep(CONNECT_AGAIN).await;
+    }
+}
+
 /// The worker process: reads its orders, the first line, and works until its input ends.
 pub async fn work_as_told() -> Result<(), Failure> {
     let mut line = Vec::new();
@@ -169,7 +185,7 @@ pub async fn work_as_told() -> Result<(), Failure> {
     super::options::arm(orders.failpoint.as_ref());
     // a panic of a handler is on purpose here
     std::panic::set_hook(Box::new(|_| {}));
-    let client = Client::builder(&orders.store).namespace(&orders.namespace).connect().await?;
+    let client = connect(&orders).await?;
     let shelves = Shelves {
         namespace: orders.namespace,
         seed: orders.seed,

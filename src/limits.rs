@@ -113,6 +113,8 @@ pub const VALUE_ELEMENTS_MAX: usize = 10_000;
 pub const SETTLES_MAX: usize = 100;
 /// Jobs one turn claims.
 pub const CLAIM_MAX: usize = 100;
+/// Struck suspects of a list that a claim steps over: further ones go to its tail.
+pub const OVER_MAX: usize = 16;
 /// Attempts one renewal names.
 pub const RENEW_MAX: usize = 100;
 /// Jobs one turn promotes.

@@ -4,7 +4,7 @@ use std::collections::{HashSet, VecDeque};
 
 use super::state::{ClaimRow, List, Lock, State};
 use crate::clock::LeaseInstant;
-use crate::limits::{CLAIM_MAX, grace, lock_ttl};
+use crate::limits::{CLAIM_MAX, OVER_MAX, grace, lock_ttl};
 use crate::names::{Fence, JobId, LockKey, OwnerToken, ProcessId};
 use crate::store::new_job::{OnBusy, Priority};
 use crate::store::turn::{Claim, ClaimedJob, LockOutcome, More, Suspects, Turn};
@@ -25,9 +25,6 @@ struct Taking {
     /// Locks whose turn was given up here; they are handed over when all lists were read.
     passed: Vec<LockKey>,
 }
-
-/// More struck suspects than these, of a list, go to its tail.
-const OVER_MAX: usize = 16;
 
 /// What becomes of a ready job that a claim meets.
 enum Way {

@@ -5,7 +5,7 @@
 --   and dead; and why, "index=reason\n"; calls freed(key) for each lock that it released
 -- kept: locks that stay, "index=ms,": only when the settle is accepted, which is asked before anything is written for them
 -- The first write is one that a full server allows: HDEL.
--- Cost: 1 HMGET, 1 HDEL a lock key, 2 variadic HDEL for the done ones; up to 15 commands for any other verdict
+-- Cost: 1 HMGET, 1 HDEL a lock key (a kept one: HGET, HEXISTS, HSET, PEXPIRE, ZSCORE), 2 variadic HDEL for the done ones; up to 15 commands for any other verdict
 -- Called by: turn, surrender
 local function settle(at,c,codes,runs,locks,nested,uniques,kept,ms,freed)
   local ids=at

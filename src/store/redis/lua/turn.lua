@@ -1,7 +1,7 @@
 -- Purpose: a worker's turn: settle what ended, free its locks, look when the fleet's last look is old, claim.
 -- KEYS: 1 prefix
 -- ARGV: 1 lane field 2 number 3 "<number-1>|" 4 resend (0/1) 5 token 6 want 7 lease+grace ms 8 lock ttl ms 9 queues, by `,` 10 queues whose mark
---   it took 11 suspects it may claim (0 none, 1 one, 2 one alone, or the id of the only job it may claim) 12 attempts blob or '' 13 attempts kept, 0 for no log 14 c 15 a letter a verdict, '' when all
+--   it took 11 struck suspects it may claim (0 none, 1 one, 2 one alone, or the id of the only job it may claim) 12 attempts blob or '' 13 attempts kept, 0 for no log 14 c 15 a letter a verdict, '' when all
 --   are done 16 runs "token=count," in the order of the settles 17 locks (0 none, 1 at most one a job, 2 several) 18 nested holds "index=token=key\n" 19 uniques "index=key\n"
 --   20 counts "name=n," 21 finished claims, by `,` 22 a look is wanted (0/1) 23 locks kept "index=ms,"; then ids[c], lock specs[c] unless 17 is 0, an extra for each verdict not done
 -- Returns: {"fence|more|ms|replay|why effects were refused", accept digits ('' = all), ids in one string, notes, values...}; {"STALE"}, {"LANE_LOST"}, {"EARLY"}

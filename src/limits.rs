@@ -113,6 +113,8 @@ pub const VALUE_ELEMENTS_MAX: usize = 10_000;
 pub const SETTLES_MAX: usize = 100;
 /// Jobs one turn claims.
 pub const CLAIM_MAX: usize = 100;
+/// Bytes of arguments that a turn claims or frees, as far as the claim before tells: a server answers nobody else meanwhile.
+pub const TURN_BYTES: usize = 1 << 20;
 /// Struck suspects of a list that a claim steps over: further ones go to its tail.
 pub const OVER_MAX: usize = 16;
 /// Attempts one renewal names.

@@ -14,6 +14,7 @@ mod health;
 mod herald;
 mod looker;
 mod settler;
+mod share;
 mod slots;
 mod ticker;
 mod watchdog;

@@ -1,7 +1,7 @@
 //! The fetcher: one loop that turns. It owns the free slots and the two turns in flight.
 //!
-//! A turn carries at most half of the slots' worth of settles and of claims; the second goes out only when half of the slots'
-//! worth waits. What ends meanwhile rides the next; there is no linger timer.
+//! A turn carries its share of settles and of claims, at most half of the slots' worth; the second goes out only when a share
+//! waits. What ends meanwhile rides the next; there is no linger timer.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use crate::attempt::{Claimed, End, Ended, Phase, StopCause, Workshop};
 use crate::error::Error;
 use crate::failpoint::{self, Step};
-use crate::limits::{CLAIM_MAX, SETTLES_MAX, grace};
+use crate::limits::grace;
 use crate::names::{JobId, QueueName};
 use crate::store::Store;
 use crate::store::turn::{Claim, Suspects, Turn, TurnReply};
@@ -26,6 +26,7 @@ use crate::worker::health::Vitals;
 use crate::worker::herald::Again;
 use crate::worker::looker::{Fleet, Looker};
 use crate::worker::settler::{Cargo, Settler};
+use crate::worker::share::Share;
 use crate::worker::slots::Slots;
 use crate::worker::watchdog::Watched;
 use crate::worker::{Plan, Summary, ending, executor};
@@ -70,8 +71,7 @@ pub(crate) struct Fetcher {
     vitals: Arc<Vitals>,
     settler: Settler,
     looker: Looker,
-    /// Half of the slots: what a turn carries at most.
-    half: usize,
+    share: Share,
     slots: Slots,
     outgoing: [Option<Outgoing>; 2],
     appetite: Appetite,
@@ -98,7 +98,7 @@ impl Fetcher {
         let now = Instant::now();
         Self {
             queues: plan.queues.clone().into(),
-            half: plan.concurrency.div_ceil(2).min(SETTLES_MAX).min(CLAIM_MAX),
+            share: Share::new(plan.concurrency),
             slots: Slots::new(plan.concurrency),
             appetite: Appetite::new(now),
             settler: Settler::new(watched.clone(), now),
@@ -209,21 +209,21 @@ impl Fetcher {
         let worth = if flying == 0 {
             self.settler.pending() > 0 || hungry || !self.took.is_empty() || self.owes(now)
         } else {
-            !suspects_wait && (self.settler.pending() >= self.half || (hungry && room >= self.half))
+            !suspects_wait && (self.settler.pending() >= self.share.jobs() || (hungry && room >= self.share.jobs()))
         };
         if !worth {
             return None;
         }
         self.hold_off = None;
         let slot = usize::from(self.outgoing[0].is_some());
-        let want = room.min(self.half);
+        let want = room.min(self.share.jobs());
         let suspects = self.appetite.suspects(flying == 0 && want > 0, &self.slots, now);
         let want = if matches!(suspects, Suspects::Only(_)) { 1 } else { want };
         let ending = self.stop_at.is_some() && self.slots.running() == 0;
         self.slots.promise(want);
         self.outgoing[slot] = Some(Outgoing {
             want,
-            cargo: self.settler.load(self.half, ending, now),
+            cargo: self.settler.load(self.share.jobs(), ending, now),
             took: std::mem::take(&mut self.took),
             suspects,
         });
@@ -300,6 +300,7 @@ impl Fetcher {
         self.appetite.learn(reply.more, now);
         if let Some(claim) = reply.claim.filter(|claim| !claim.jobs.is_empty()) {
             failpoint::reach(Step::ClaimAnswered);
+            self.share.learn(&claim.jobs);
             self.claimed(claim);
         }
     }

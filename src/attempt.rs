@@ -85,6 +85,23 @@ impl Attempt {
         self.state().job.fence
     }
 
+    /// The locks it holds now, its task's and others, with the fence of each. None for one made by [`Attempt::test`], whose fences mean nothing.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn held_fences(&self) -> Vec<(LockKey, Fence)> {
+        if self.shop().locks.is_none() {
+            return Vec::new();
+        }
+        let own = self.state().locks().iter().map(|key| (key.clone(), self.fence()));
+        let nested = self.state().holds().map(held::Holds::fences);
+        own.chain(nested.into_iter().flatten()).collect()
+    }
+
+    /// Names the namespace of its store.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn namespace(&self) -> &str {
+        self.shop().locks.as_ref().map_or("test", |locks| locks.store().namespace())
+    }
+
     /// Says until when the attempt counts as owner of its job and locks, unless it is renewed again before.
     ///
     /// Not promised: that nobody else runs after it while this process is paused. Pass the fence on.

@@ -19,6 +19,8 @@ pub mod limits;
 pub mod lock;
 pub mod manifest;
 pub mod names;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 pub mod registry;
 pub mod retry;
 pub mod schedule;

@@ -145,6 +145,16 @@ pub const POSITION_MAX: usize = 10_000;
 pub const WORKERS_LISTED_MAX: usize = 1000;
 /// How long a worker may be silent and still count as alive; it speaks every 10 s.
 pub const WORKER_LIVE: Duration = Duration::from_secs(60);
+/// Bytes of the name of a step of a job's work in PostgreSQL.
+pub const STEP_MAX_BYTES: usize = 64;
+/// The advisory lock under which the tables in PostgreSQL are made: "linchpin" in ASCII.
+pub const MIGRATION_LOCK: i64 = i64::from_be_bytes(*b"linchpin");
+/// Rows that one statement prunes in PostgreSQL.
+pub const PRUNE_BATCH: i64 = 1000;
+/// Jobs of which the store is asked at once while pruning.
+pub const PRUNE_AT_ONCE: usize = 64;
+/// The youngest that may be pruned in PostgreSQL.
+pub const PRUNE_MIN: Duration = Duration::from_secs(3600);
 /// The furthest a job may be due in the future.
 pub const DELAY_MAX: Duration = Duration::from_secs(10 * 366 * 24 * 3600);
 

@@ -41,6 +41,9 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// Names the store for people, without secrets, for example `redis://localhost:6379/0`.
     fn describe(&self) -> String;
 
+    /// Names the namespace in which its jobs and locks are; `memory` for an embedded store.
+    fn namespace(&self) -> &str;
+
     // ---- producers -------------------------------------------------------------------------------------------------
 
     /// Enqueues a batch of at most [`ENQUEUE_BATCH_MAX`](crate::limits::ENQUEUE_BATCH_MAX) jobs, each whole or not at all,

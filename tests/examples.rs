@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use serde_json::Value;
+#[cfg(feature = "postgres")]
+use support::PostgresServer;
 use support::RedisServer;
 
 /// What `inventory --json` prints, in this order.
@@ -124,4 +126,32 @@ fn inventory_prints_a_table_for_people() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success());
     assert!(text.contains("lost        0") && text.contains("exact"), "{text}");
+}
+
+#[cfg(feature = "postgres")]
+#[test]
+fn payments_are_made_once_while_workers_are_killed_and_nothing_is_left() {
+    let (redis, postgres) = (RedisServer::start(), PostgresServer::start());
+    let places = ["--store", &redis.url(), "--database", postgres.url()];
+    let output = example(
+        "payments",
+        &[&places[..], &["--payments", "2000", "--kill", "4", "--json"]].concat(),
+    );
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    for (key, value) in [("payments", 2000), ("killed", 4), ("lost", 0), ("double", 0), ("wrong_accounts", 0)] {
+        assert_eq!(report[key], value, "{report}");
+    }
+    assert_eq!(redis.command(&["DBSIZE"]).expect("our own server"), ":0\r\n");
+    let schemas = Command::new("psql")
+        .args([
+            postgres.url(),
+            "-Atc",
+            "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'payments%'",
+        ])
+        .output()
+        .expect("psql comes with PostgreSQL");
+    assert_eq!(schemas.stdout, b"0\n");
+    let output = example("payments", &["--store", "memory://", "--database", postgres.url()]);
+    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
 }

@@ -21,7 +21,7 @@ const LAYERS: &[&[&[&str]]] = &[
     &[&["store"]],
     &[&["job", "manifest", "effects"], &["lock"]],
     &[&["client", "schedule"], &["attempt", "task", "registry", "task_list", "telemetry"]],
-    &[&["worker"], &["config"]],
+    &[&["worker"], &["config"], &["postgres"]],
     &[&["testing"], &["private"]],
 ];
 

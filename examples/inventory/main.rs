@@ -11,6 +11,8 @@
 
 mod report;
 mod stock;
+#[path = "../support/mod.rs"]
+mod support;
 mod work;
 
 use std::collections::HashSet;
@@ -128,7 +130,7 @@ async fn run(args: Args) -> anyhow::Result<ExitCode> {
             audit.wrong_skus
         );
     } else {
-        stock.clear(&args.store).await?;
+        support::clear(&args.store, &namespace).await?;
     }
     Ok(ExitCode::from(if clean { 0 } else { 1 }))
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use linchpin::{Client, Effects};
-use redis::AsyncCommands;
 
 /// What each SKU has before the first job.
 pub const STOCK_AT_FIRST: i64 = 1_000_000;
@@ -102,27 +101,5 @@ impl Stock {
             }
         }
         Ok(audit)
-    }
-
-    /// Removes the keys of the example and those of its namespace.
-    pub async fn clear(&self, store: &str) -> anyhow::Result<()> {
-        if store.starts_with("memory:") {
-            return Ok(());
-        }
-        let namespace = self.prefix.rsplit(':').next().unwrap_or_default();
-        let mut connection = redis::Client::open(store)?.get_multiplexed_async_connection().await?;
-        let mut cursor = 0u64;
-        loop {
-            let mut scan = redis::cmd("SCAN");
-            scan.arg(cursor).arg("MATCH").arg(format!("*{namespace}*")).arg("COUNT").arg(1000);
-            let (next, keys): (u64, Vec<Vec<u8>>) = scan.query_async(&mut connection).await?;
-            if !keys.is_empty() {
-                let () = connection.unlink(keys).await?;
-            }
-            cursor = next;
-            if cursor == 0 {
-                return Ok(());
-            }
-        }
     }
 }

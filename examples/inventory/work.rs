@@ -1,15 +1,15 @@
 //! The task, and the workers that run it: processes on Redis, tasks of this process on the embedded store.
 
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use linchpin::worker::Summary;
 use linchpin::{Attempt, Client, Data, TaskResult, Worker, task};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::stock::Stock;
+use crate::support::{WorkerProcess, until_input_ends};
 
 /// Jobs a worker runs at once.
 const CONCURRENCY: usize = 20;
@@ -42,18 +42,15 @@ pub enum Crew {
         running: JoinSet<Result<Summary, linchpin::Error>>,
         stop: watch::Sender<bool>,
     },
-    Processes {
-        running: Vec<Child>,
-        orders: [String; 2],
-    },
+    Processes(Vec<WorkerProcess>),
 }
 
 impl Crew {
     pub fn start(client: &Client, stock: &Stock, store: &str, namespace: &str, workers: u64) -> anyhow::Result<Self> {
         if !store.starts_with("memory:") {
-            let orders = [store.to_owned(), namespace.to_owned()];
-            let running = (0..workers).map(|_| spawn(&orders)).collect::<Result<_, _>>()?;
-            return Ok(Self::Processes { running, orders });
+            let orders = || ORDERS.into_iter().zip([store.to_owned(), namespace.to_owned()]).collect();
+            let running = (0..workers).map(|_| WorkerProcess::start(orders()));
+            return Ok(Self::Processes(running.collect::<Result<_, _>>()?));
         }
         let stop = watch::Sender::new(false);
         let mut running = JoinSet::new();
@@ -67,14 +64,11 @@ impl Crew {
 
     /// Kills the `turn`-th worker in turn with SIGKILL and starts another in its place.
     pub fn kill_one(&mut self, turn: u64) -> anyhow::Result<()> {
-        let Self::Processes { running, orders } = self else {
+        let Self::Processes(running) = self else {
             return Ok(());
         };
         let victim = turn as usize % running.len();
-        running[victim].kill().context("kill a worker")?;
-        running[victim].wait().context("wait for a killed worker")?;
-        running[victim] = spawn(orders)?;
-        Ok(())
+        running[victim].kill()
     }
 
     /// Fails when a worker has ended by itself.
@@ -86,12 +80,7 @@ impl Crew {
                     anyhow::bail!("a worker ended early");
                 }
             }
-            Self::Processes { running, .. } => {
-                for child in running {
-                    let ended = child.try_wait()?;
-                    ensure!(ended.is_none(), "a worker ended early: {ended:?}");
-                }
-            }
+            Self::Processes(running) => running.iter_mut().try_for_each(WorkerProcess::check)?,
         }
         Ok(())
     }
@@ -105,27 +94,15 @@ impl Crew {
                     ended.context("a worker panicked")??;
                 }
             }
-            Self::Processes { mut running, .. } => {
-                for child in &mut running {
-                    drop(child.stdin.take());
-                }
-                for mut child in running {
-                    let status = tokio::task::spawn_blocking(move || child.wait()).await??;
-                    ensure!(status.success(), "a worker failed: {status}");
+            Self::Processes(mut running) => {
+                running.iter_mut().for_each(WorkerProcess::ask_to_stop);
+                for process in running {
+                    process.ended().await?;
                 }
             }
         }
         Ok(())
     }
-}
-
-/// Starts this program again as a worker. It stops when its standard input ends, so also when this process is gone.
-fn spawn(orders: &[String; 2]) -> anyhow::Result<Child> {
-    let mut command = Command::new(std::env::current_exe()?);
-    command.stdin(Stdio::piped()).stdout(Stdio::null());
-    // By environment and not by argument: the store's URL may hold a password, and arguments are there for all to see.
-    command.envs(ORDERS.into_iter().zip(orders));
-    command.spawn().context("start a worker process")
 }
 
 /// What this process was started for, when it was started as a worker.
@@ -138,11 +115,7 @@ pub fn orders() -> Option<[String; 2]> {
 pub async fn work_as_told([store, namespace]: [String; 2]) -> anyhow::Result<()> {
     let client = Client::builder(&store).namespace(&namespace).connect().await?;
     let stock = Stock::new(&client, &namespace);
-    let told_to_stop = async {
-        let mut input = tokio::io::stdin();
-        let _ = tokio::io::copy(&mut input, &mut tokio::io::sink()).await;
-    };
-    worker(&client, stock)?.run(told_to_stop).await?;
+    worker(&client, stock)?.run(until_input_ends()).await?;
     client.close().await?;
     Ok(())
 }

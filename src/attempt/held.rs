@@ -75,6 +75,12 @@ impl Holds {
         (held, self.releases())
     }
 
+    /// The keys and fences of all holds.
+    #[cfg(feature = "postgres")]
+    pub(super) fn fences(&self) -> Vec<(LockKey, Fence)> {
+        self.list().holds.iter().map(|hold| (hold.key.clone(), hold.fence)).collect()
+    }
+
     pub(crate) fn releases(&self) -> u64 {
         self.releases.load(Ordering::Acquire)
     }

@@ -187,6 +187,10 @@ impl Store for MemoryStore {
         "memory://".into()
     }
 
+    fn namespace(&self) -> &str {
+        "memory"
+    }
+
     async fn enqueue(&self, _process: &ProcessId, jobs: Vec<NewJob>) -> Result<Vec<Accepted>, Error> {
         enqueue::check(&jobs)?;
         Ok(self.transition(|state| jobs.into_iter().map(|job| state.enqueue(job)).collect()))

@@ -223,6 +223,10 @@ impl Store for RedisStore {
         self.address.shown.clone()
     }
 
+    fn namespace(&self) -> &str {
+        self.keys.namespace()
+    }
+
     async fn enqueue(&self, process: &ProcessId, jobs: Vec<NewJob>) -> Result<Vec<Accepted>, Error> {
         self.run_enqueue(process, jobs).await
     }

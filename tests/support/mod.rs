@@ -1,13 +1,17 @@
-//! What the tests stand on: Redis servers of their own, and a proxy that breaks the way to them, wall clocks that are off.
+//! What the tests stand on: Redis and PostgreSQL servers of their own, and a proxy that breaks the way to them, wall clocks that are off.
 //!
 //! A test file says `mod support;` and takes what it needs.
 #![allow(dead_code, unused_imports)]
 
 mod clock;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod proxy;
 mod server;
 
 pub use clock::WallClock;
+#[cfg(feature = "postgres")]
+pub use postgres::PostgresServer;
 pub use proxy::{Fault, Proxy};
 pub use server::{RedisOptions, RedisServer};
 

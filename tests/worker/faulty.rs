@@ -67,6 +67,10 @@ impl Store for Faulty {
         self.inner.describe()
     }
 
+    fn namespace(&self) -> &str {
+        self.inner.namespace()
+    }
+
     async fn apply(&self, effects: Vec<Effect>) -> Result<Applied, Error> {
         self.inner.apply(effects).await
     }

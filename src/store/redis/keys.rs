@@ -15,6 +15,11 @@ impl Keys {
         }
     }
 
+    /// The namespace.
+    pub(super) fn namespace(&self) -> &str {
+        &self.prefix[1..self.prefix.len() - 2]
+    }
+
     /// `{namespace}:`
     pub(super) fn prefix(&self) -> &str {
         &self.prefix

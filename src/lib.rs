@@ -54,3 +54,8 @@ pub use linchpin_macros::{Job, cron, task};
 #[cfg(all(doctest, feature = "macros"))]
 #[doc = include_str!("../README.md")]
 pub struct Readme;
+
+/// The code in docs/postgres.md compiles.
+#[cfg(all(doctest, feature = "macros", feature = "postgres"))]
+#[doc = include_str!("../docs/postgres.md")]
+pub struct Postgres;

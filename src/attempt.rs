@@ -24,10 +24,11 @@ use crate::effects::Effects;
 use crate::error::{Error, Invalid};
 use crate::job::Job;
 use crate::job::lock_set;
-use crate::limits::NESTED_WAIT;
+use crate::limits::{NESTED_WAIT, PROGRESS_NOTE_MAX_BYTES, within_bytes};
 use crate::lock::Wait;
 use crate::names::{Fence, JobId, LockKey};
 pub use crate::store::new_job::TickOf;
+pub use crate::store::view::Progress;
 use crate::task::TaskResult;
 
 /// One run of a job, as its handler sees it. Clones are the same attempt.
@@ -173,6 +174,36 @@ impl Attempt {
     /// What was handed over by [`Attempt::at_settle`] so far: for a test that calls a handler with [`Attempt::test`].
     pub fn effects(&self) -> Effects {
         self.state().handed_over()
+    }
+
+    /// Says how far it is: `done` of `total`, in units of your own (`total` 0 where it is not known), and what it is doing, for people (may be empty).
+    /// It is what [`Client::job`](crate::Client::job) and `linchpin jobs show` tell of a job that runs; saying it again replaces it, and it is gone with
+    /// the attempt. Cheap: call it for each row.
+    ///
+    /// ```
+    /// # use linchpin::{Attempt, TaskResult, task};
+    /// #[task]
+    /// async fn export(attempt: Attempt, rows: u64) -> TaskResult {
+    ///     for row in 0..rows {
+    ///         attempt.progress(row, rows, "writing rows");
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// Others see it when the attempt is renewed next, a third of the lease later at most (5 s); of an attempt that ends before that nothing is seen.
+    /// The note is cut to 200 bytes, and control characters in it become spaces.
+    ///
+    /// # Redis
+    /// No round trip: it goes with the renewal, as one `SET` of a key that lives a little longer than the lease.
+    pub fn progress(&self, done: u64, total: u64, note: &str) {
+        let note = within_bytes(note, PROGRESS_NOTE_MAX_BYTES).replace(char::is_control, " ");
+        self.state().set_progress(Progress { done, total, note });
+    }
+
+    /// What was said by [`Attempt::progress`] last: for a test that calls a handler with [`Attempt::test`].
+    pub fn last_progress(&self) -> Option<Progress> {
+        self.state().progress()
     }
 
     /// Keeps the attempt in use: it is settled only after this is dropped. For work that dropping the handler's future does not

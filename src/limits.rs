@@ -117,6 +117,8 @@ pub const CLAIM_MAX: usize = 100;
 pub const TURN_BYTES: usize = 1 << 20;
 /// Struck suspects of a list that a claim steps over: further ones go to its tail.
 pub const OVER_MAX: usize = 16;
+/// Bytes of the note of an attempt's progress.
+pub const PROGRESS_NOTE_MAX_BYTES: usize = 200;
 /// Attempts one renewal names.
 pub const RENEW_MAX: usize = 100;
 /// Jobs one turn promotes.
@@ -157,6 +159,12 @@ pub const PRUNE_AT_ONCE: usize = 64;
 pub const PRUNE_MIN: Duration = Duration::from_secs(3600);
 /// The furthest a job may be due in the future.
 pub const DELAY_MAX: Duration = Duration::from_secs(10 * 366 * 24 * 3600);
+
+/// The longest beginning of a text that is within a bound and ends with a whole character.
+pub(crate) fn within_bytes(text: &str, max: usize) -> &str {
+    let end = (0..=max.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or(0)]
+}
 
 /// The server's deadline of a claim is its lease plus this.
 pub const fn grace(lease: Duration) -> Duration {

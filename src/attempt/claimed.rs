@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::limits::margin;
 use crate::names::{Fence, JobId, LockKey, OwnerToken, ProcessId};
 use crate::store::turn::{Claim, ClaimedJob, LockOutcome, Tries, Undecodable};
+use crate::store::view::Progress;
 
 /// A claim: its token, how long it is valid, and its attempts.
 pub(crate) struct Claimed {
@@ -142,6 +143,7 @@ pub(crate) struct AttemptState {
     changed: Notify,
     holds: OnceLock<Box<Holds>>,
     effects: OnceLock<Box<Mutex<HandedOver>>>,
+    progress: Mutex<Option<Box<Progress>>>,
 }
 
 /// What a handler has handed over.
@@ -165,6 +167,7 @@ impl AttemptState {
             changed: Notify::new(),
             holds: OnceLock::new(),
             effects: OnceLock::new(),
+            progress: Mutex::new(None),
         }
     }
 
@@ -288,6 +291,16 @@ impl AttemptState {
             }
             changed.await;
         }
+    }
+
+    // ---- progress ----------------------------------------------------------------------------------------------------
+
+    pub(super) fn set_progress(&self, progress: Progress) {
+        *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(progress));
+    }
+
+    pub(crate) fn progress(&self) -> Option<Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner).as_deref().cloned()
     }
 
     // ---- effects -----------------------------------------------------------------------------------------------------

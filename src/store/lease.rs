@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::clock::LeaseInstant;
 use crate::names::{Fence, JobId, LockKey, OwnerToken};
+use crate::store::view::Progress;
 
 /// A renewal of one claim: its deadline and every lock its attempts hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +27,8 @@ pub struct RenewedAttempt {
     pub locks: Vec<LockKey>,
     /// Nested holds.
     pub nested: Vec<(LockKey, OwnerToken)>,
+    /// How far it has come, where it says so.
+    pub progress: Option<Progress>,
 }
 
 /// The answer to one renewal.

@@ -17,6 +17,7 @@ mod log;
 pub mod mutants;
 mod notes;
 mod page;
+mod progress;
 mod pushes;
 mod schedules;
 mod script;

@@ -52,6 +52,19 @@ pub struct JobView {
     pub tries: Tries,
     /// Its last errors, oldest first.
     pub errors: Vec<String>,
+    /// How far the attempt that runs has come, where it says so; `None` in every other state.
+    pub progress: Option<Progress>,
+}
+
+/// How far an attempt has come, as its handler said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Progress {
+    /// What is done, in units of the handler's own.
+    pub done: u64,
+    /// What there is to do; 0 where that is not known.
+    pub total: u64,
+    /// What it is doing, for people; may be empty.
+    pub note: String,
 }
 
 /// The answer to a cancel.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::attempt::{Attempt, Ending, StopCause};
-use crate::limits::{ERROR_MAX_BYTES, MISMATCH_DELAY_CAP, MISMATCH_DELAY_FIRST};
+use crate::limits::{ERROR_MAX_BYTES, MISMATCH_DELAY_CAP, MISMATCH_DELAY_FIRST, within_bytes};
 use crate::names::LockKey;
 use crate::registry::Registration;
 use crate::store::effects::Riding;
@@ -14,8 +14,7 @@ use crate::store::settle::{Charge, Death, EFFECTS_REFUSED, Outcome, Verdict};
 /// Cuts a text to what is stored of an error, at a character's boundary.
 pub(crate) fn cut(mut text: String) -> String {
     if text.len() > ERROR_MAX_BYTES {
-        let end = (0..=ERROR_MAX_BYTES).rev().find(|end| text.is_char_boundary(*end));
-        text.truncate(end.unwrap_or(0));
+        text.truncate(within_bytes(&text, ERROR_MAX_BYTES).len());
     }
     text
 }

@@ -314,6 +314,7 @@ impl Asked {
                 id: state.job.id,
                 locks: state.locks().to_vec(),
                 nested,
+                progress: state.progress(),
             });
             indices.push(index);
             releases.push(count);

@@ -114,7 +114,7 @@ pub async fn drained(client: &Client) {
 
 /// What may be left when all work is done (ARCHITECTURE.md, keys).
 const BOUNDED: &[&str] = &["schema", "state", "owners", "attempts", "tasks", "workers", "worker_cards"];
-const BOUNDED_FAMILIES: &[&str] = &["wake:", "lanes:", "stats:"];
+const BOUNDED_FAMILIES: &[&str] = &["wake:", "lanes:", "stats:", "progress:"];
 
 pub async fn nothing_is_left(client: &Client, also: &[&str]) {
     let keys = client.store().keys().await.expect("a read");

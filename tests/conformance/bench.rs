@@ -17,7 +17,16 @@ use super::worker::{LEASE, Worker};
 
 /// What may be left when every job is gone: each of these is bounded by itself (ARCHITECTURE.md, keys).
 const BOUNDED: &[&str] = &[
-    "schema", "state", "owners", "attempts", "tasks", "workers", "wake:", "lanes:", "stats:",
+    "schema",
+    "state",
+    "owners",
+    "attempts",
+    "tasks",
+    "workers",
+    "wake:",
+    "lanes:",
+    "stats:",
+    "progress:",
 ];
 
 pub struct Bench {

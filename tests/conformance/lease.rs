@@ -3,7 +3,7 @@
 use linchpin::store::lease::Renewed;
 use linchpin::store::settle::{SettleAnswer, Verdict};
 use linchpin::store::turn::{Suspects, Turn};
-use linchpin::store::view::{CancelAnswer, State};
+use linchpin::store::view::{CancelAnswer, Progress, State};
 
 use super::bench::Bench;
 use super::draft::{job, key, secs, strange_token};
@@ -194,7 +194,49 @@ async fn a_finished_claim_that_still_owns_a_job_lapses(bench: &Bench) {
     assert_eq!(bench.state(id).await, "ready", "not lost");
 }
 
+async fn what_an_attempt_says_of_its_progress_is_told_while_it_runs(bench: &Bench) {
+    let worker = bench.worker();
+    let id = bench.put(job().lock("k")).await;
+    let told = async || {
+        let of_job = bench.job(id).await.expect("a read").expect("a job").progress;
+        let around = bench.circumstances(id).await.expect("a read").expect("a job").job.progress;
+        assert_eq!(of_job, around);
+        of_job
+    };
+    assert_eq!(told().await, None);
+    let mut held = worker.claim_one().await;
+    assert_eq!(told().await, None);
+    for (done, total, note) in [(0, 0, ""), (7, 10, "a|b, 3 % of é"), (u64::MAX, u64::MAX, "|")] {
+        held.progress = Some(Progress {
+            done,
+            total,
+            note: note.into(),
+        });
+        assert_eq!(worker.renew(&[&held]).await, [Renewed::Renewed]);
+        assert_eq!(told().await, held.progress);
+    }
+    let mut stranger = held.clone();
+    stranger.token = strange_token();
+    stranger.progress = None;
+    assert_eq!(worker.renew(&[&stranger]).await, [Renewed::Lost]);
+    assert_eq!(told().await, held.progress);
+    // the next attempt has not said anything yet
+    worker.settle(&held, Verdict::Return).await;
+    assert_eq!(told().await, None);
+    let mut again = worker.claim_one().await;
+    assert_eq!(told().await, None);
+    again.progress = held.progress.clone();
+    assert_eq!(worker.renew(&[&held]).await, [Renewed::Lost]);
+    assert_eq!(told().await, None, "the attempt before says nothing any more");
+    assert_eq!(worker.renew(&[&again]).await, [Renewed::Renewed]);
+    assert_eq!(told().await, again.progress);
+    bench.later(LAPSE).await;
+    worker.look().await;
+    assert_eq!(told().await, None);
+}
+
 on_every_engine!(
+    what_an_attempt_says_of_its_progress_is_told_while_it_runs,
     a_renewed_claim_stands_and_keeps_its_locks,
     a_passed_deadline_cannot_be_renewed_reaped_or_not,
     a_renewal_under_a_foreign_token_renews_nothing,

@@ -9,6 +9,7 @@ use linchpin::store::Store;
 use linchpin::store::lease::{Renewal, Renewed, RenewedAttempt};
 use linchpin::store::settle::{AttemptRecord, Charge, Death, LockWord, Outcome, Settle, SettleAnswer, Verdict};
 use linchpin::store::turn::{ClaimedJob, LockOutcome, More, Suspects, Turn, TurnReply};
+use linchpin::store::view::Progress;
 
 use super::draft::queue;
 
@@ -29,6 +30,7 @@ pub struct Held {
     pub token: OwnerToken,
     pub job: ClaimedJob,
     pub nested: Vec<(LockKey, OwnerToken)>,
+    pub progress: Option<Progress>,
 }
 
 impl Deref for Held {
@@ -86,6 +88,7 @@ impl Held {
             id: self.job.id,
             locks: self.locks(),
             nested: self.nested.clone(),
+            progress: self.progress.clone(),
         }
     }
 }
@@ -139,6 +142,7 @@ impl Worker {
                 token: claim.token.clone(),
                 job: job.clone(),
                 nested: Vec::new(),
+                progress: None,
             }));
         }
         (held, reply)

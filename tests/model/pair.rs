@@ -19,7 +19,16 @@ pub type Checked<T = ()> = Result<T, String>;
 
 /// What may be left when every job was deleted and a long time has passed.
 const BOUNDED: &[&str] = &[
-    "schema", "state", "owners", "attempts", "tasks", "workers", "wake:", "lanes:", "stats:",
+    "schema",
+    "state",
+    "owners",
+    "attempts",
+    "tasks",
+    "workers",
+    "wake:",
+    "lanes:",
+    "stats:",
+    "progress:",
 ];
 
 /// Verbs between two comparisons of every job and of the log; lists and counts are compared after each.

@@ -9,6 +9,7 @@ use linchpin::store::effects::Riding;
 use linchpin::store::lease::{Renewal, Renewed, RenewedAttempt};
 use linchpin::store::settle::{AttemptRecord, Charge, Death, LockWord, Outcome, Settle, SettleAnswer, Verdict};
 use linchpin::store::turn::{LockOutcome, More, Suspects, Turn, TurnReply};
+use linchpin::store::view::Progress;
 
 use super::compare::same;
 use super::effects::of_case;
@@ -278,6 +279,11 @@ impl Pair {
                     id: held.job.id,
                     locks: held.locks(),
                     nested: Vec::new(),
+                    progress: (unnamed & 1 == 1).then(|| Progress {
+                        done: unnamed.into(),
+                        total: 100,
+                        note: "half|way".into(),
+                    }),
                 })
                 .collect(),
         };

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use linchpin::attempt::{Attempt, StopCause};
+use linchpin::attempt::{Attempt, Progress, StopCause};
 use linchpin::names::LockKey;
 use linchpin::store::settle::{Charge, Outcome, SettleAnswer, Verdict};
 use linchpin::{Data, TaskResult, task};
@@ -27,6 +27,50 @@ async fn a_renewed_attempt_outlives_its_lease() {
     assert!(began.elapsed() > 2 * LEASE);
     assert_eq!((settle.verdict, answer), (Verdict::Done, SettleAnswer::Accepted));
     assert_eq!(run.stop().await.done, 1);
+}
+
+#[tokio::test]
+async fn what_a_handler_says_of_its_progress_is_seen_while_it_runs() {
+    let mut shop = Shop::open();
+    let run = Running::start(shop.worker().task::<export>());
+    let id = shop.client.enqueue(export {}).await.unwrap().id();
+    let client = shop.client.clone();
+    let progress = async || client.job(id).await.unwrap().unwrap().progress;
+    let seen = within("a renewal", async {
+        loop {
+            match progress().await {
+                Some(seen) => break seen,
+                None => tokio::time::sleep(LEASE / 20).await,
+            }
+        }
+    });
+    let expected = Progress {
+        done: 2,
+        total: 3,
+        note: format!("{}  tail of lines{}", "é".repeat(90), "é".repeat(2)),
+    };
+    assert_eq!(seen.await, expected);
+    assert!(shop.client.cancel(id).await.is_ok());
+    shop.settled().await;
+    assert!(client.job(id).await.unwrap().is_none_or(|job| job.progress.is_none()));
+    run.stop().await;
+}
+
+#[task(retries = 0)]
+async fn export(attempt: Attempt) -> TaskResult {
+    for row in 0..3 {
+        attempt.progress(row, 3, &format!("{}\n\ttail of lines{}", "é".repeat(90), "é".repeat(3)));
+    }
+    attempt.cancelled().await;
+    Ok(())
+}
+
+#[test]
+fn a_handler_called_by_a_test_shows_what_it_said() {
+    let attempt = Attempt::test();
+    assert_eq!(attempt.last_progress(), None);
+    attempt.progress(1, 0, "");
+    assert_eq!(attempt.clone().last_progress().map(|said| said.done), Some(1));
 }
 
 #[task]

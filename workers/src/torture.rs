@@ -46,7 +46,7 @@ const TICK_EVERY: i64 = 2;
 /// The name of the schedule.
 const BEAT: &str = "torture-beat";
 /// What may be left of a namespace when everything has ended.
-const BOUNDED: [&str; 12] = [
+const BOUNDED: [&str; 13] = [
     "schema",
     "state",
     "owners",
@@ -59,6 +59,7 @@ const BOUNDED: [&str; 12] = [
     "wake:",
     "lanes:",
     "stats:",
+    "progress:",
 ];
 /// How long places in a line of processes that are gone may stand.
 const PLACES_MAX: Duration = Duration::from_secs(45);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use linchpin::names::JobId;
 use linchpin::store::page::StateName;
-use linchpin::{Client, Data, TaskError, TaskResult, Worker, task};
+use linchpin::{Attempt, Client, Data, TaskError, TaskResult, Worker, task};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
@@ -24,8 +24,8 @@ use server::RedisServer;
 type Gate = Arc<Notify>;
 
 #[task(lock = "inventory:{sku}")]
-async fn hold(gate: Data<Gate>, sku: String) -> TaskResult {
-    let _ = sku;
+async fn hold(attempt: Attempt, gate: Data<Gate>, sku: String) -> TaskResult {
+    attempt.progress(3, 12, &format!("counting {sku}"));
     gate.notified().await;
     Ok(())
 }
@@ -120,7 +120,12 @@ async fn every_state_is_listed_shown_and_explained() {
     let shop = Shop::open().await;
     let gate = Gate::default();
     let builder = Worker::builder(&shop.client).task::<hold>().task::<jam>().task::<refuse>();
-    let worker = builder.data(gate.clone()).label("host", "shelf-7").build().unwrap();
+    let worker = builder
+        .data(gate.clone())
+        .label("host", "shelf-7")
+        .lease(Duration::from_secs(2))
+        .build()
+        .unwrap();
     let name = worker.id().to_string();
     let (stop, stopped) = oneshot::channel::<()>();
     let running = tokio::spawn(worker.run(stopped));
@@ -168,6 +173,20 @@ async fn every_state_is_listed_shown_and_explained() {
     }
     let of_task = shop.json(&["jobs", "list", "--task", "refuse", "--queue", "mail"]).await;
     assert_eq!(of_task["jobs"][0]["job"], ready.to_string());
+
+    let told = async {
+        while shop.client.job(active).await.unwrap().unwrap().progress.is_none() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    within("a renewal", told).await;
+    let shown = shop.text(&["jobs", "show", &active.to_string()]).await;
+    assert!(shown.contains("progress     3 of 12 (25 %), counting A1\n"), "{shown}");
+    let shown = shop.json(&["jobs", "show", &active.to_string()]).await;
+    assert_eq!(
+        shown["progress"],
+        serde_json::json!({"done": 3, "total": 12, "note": "counting A1"})
+    );
 
     let shown = shop.text(&["jobs", "show", &failed.to_string()]).await;
     assert!(

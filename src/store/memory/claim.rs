@@ -1,6 +1,6 @@
 //! Claim: entries come off the heads of the lists and become attempts, or park, or are dropped.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::state::{ClaimRow, List, Lock, State};
 use crate::clock::LeaseInstant;
@@ -257,6 +257,7 @@ impl State {
         let row = ClaimRow {
             deadline: self.now + turn.lease + grace(turn.lease),
             jobs: taking.jobs.iter().map(|job| (job.id, job.fence)).collect(),
+            progress: HashMap::new(),
         };
         self.claims.insert(taking.token.clone(), row);
         Some(Claim {

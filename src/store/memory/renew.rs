@@ -39,6 +39,9 @@ impl State {
                 *held_until = until;
             }
         }
+        if let (Some(progress), Some(row)) = (&attempt.progress, self.claims.get_mut(token)) {
+            row.progress.insert(attempt.id, (until, progress.clone()));
+        }
         match self.cancels.contains_key(&attempt.id) {
             true => Renewed::Cancelled,
             false => Renewed::Renewed,

@@ -10,7 +10,7 @@ use crate::names::{Fence, JobId, LockKey, OwnerToken, ProcessId, QueueName, Sche
 use crate::store::new_job::{Header, Priority};
 use crate::store::settle::Death;
 use crate::store::turn::{Envelope, Tries, Undecodable};
-use crate::store::view::WorkerCard;
+use crate::store::view::{Progress, WorkerCard};
 
 /// An instant of the store's clock: time since 1970.
 pub(super) type Time = Duration;
@@ -120,6 +120,8 @@ pub(super) enum Place {
 pub(super) struct ClaimRow {
     pub deadline: Time,
     pub jobs: Vec<(JobId, Fence)>,
+    /// What its attempts said, and until when it counts.
+    pub progress: HashMap<JobId, (Time, Progress)>,
 }
 
 #[derive(Default, Clone, PartialEq)]

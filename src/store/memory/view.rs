@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::state::{Lock, Place, State, Waiter};
 use crate::names::{JobId, QueueName};
-use crate::store::view::{Census, JobView, State as JobState};
+use crate::store::view::{Census, JobView, Progress, State as JobState};
 
 impl State {
     pub fn job_view(&self, id: JobId) -> Option<JobView> {
@@ -16,7 +16,14 @@ impl State {
             envelope: job.envelope.clone(),
             tries: tries.view(self.now),
             errors: tries.errors,
+            progress: self.progress_of(id),
         })
+    }
+
+    fn progress_of(&self, id: JobId) -> Option<Progress> {
+        let claim = self.claims.get(self.owners.get(&id)?)?;
+        let (until, progress) = claim.progress.get(&id)?;
+        (*until > self.now).then(|| progress.clone())
     }
 
     fn job_state(&self, id: JobId) -> JobState {

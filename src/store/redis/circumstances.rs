@@ -27,7 +27,7 @@ impl RedisStore {
             return Ok(None);
         };
         let job = job_view(id, value, body, rest)?;
-        let [_, place, _, _, instant, now, around @ ..] = rest else {
+        let [_, place, _, _, instant, now, _, around @ ..] = rest else {
             return Err(too_short());
         };
         let [paused, deadline, fence, gives_up, position, lock @ ..] = around else {

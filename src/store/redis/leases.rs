@@ -9,6 +9,7 @@ use super::RedisStore;
 use super::arguments::Arguments;
 use super::connection::{Fault, Pause};
 use super::log;
+use super::progress::progress_text;
 use super::script::Name;
 use super::settles::{SettleShape, push_settles};
 use super::wire::{lock_spec, millis};
@@ -53,7 +54,11 @@ impl RedisStore {
                 for (key, token) in &attempt.nested {
                     let _ = writeln!(nested, "{token}={}", key.wire());
                 }
-                a.push(attempt.id.encode()).push(lock_spec(&attempt.locks)).push(nested);
+                let progress = attempt.progress.as_ref().map(progress_text).unwrap_or_default();
+                a.push(attempt.id.encode())
+                    .push(lock_spec(&attempt.locks))
+                    .push(nested)
+                    .push(progress);
             }
         }
         let mut sent_at = LeaseInstant::now();

@@ -8,6 +8,7 @@ use redis::{Cmd, Value};
 use super::RedisStore;
 use super::arguments::Arguments;
 use super::connection::{Fault, Pause};
+use super::progress::progress_of;
 use super::script::Name;
 use super::wire::{Reader, death_of};
 use crate::error::Error;
@@ -154,9 +155,9 @@ impl RedisStore {
     }
 }
 
-/// A job of its stored value, its body apart, and `owner, place, tries, cancel mark, instant, now`.
+/// A job of its stored value, its body apart, and `owner, place, tries, cancel mark, instant, now, progress`.
 pub(super) fn job_view(id: JobId, value: &[u8], body: &[u8], rest: &[Vec<u8>]) -> Result<JobView, Error> {
-    let [owner, place, tries, cancel, instant, now, ..] = rest else {
+    let [owner, place, tries, cancel, instant, now, progress, ..] = rest else {
         return Err(Error::Internal {
             what: format!("job {id}: the script answered {} fields", rest.len() + 2),
         });
@@ -172,6 +173,7 @@ pub(super) fn job_view(id: JobId, value: &[u8], body: &[u8], rest: &[Vec<u8>]) -
         envelope,
         tries,
         errors,
+        progress: progress_of(progress),
     })
 }
 

@@ -1,8 +1,8 @@
 -- Purpose: move the deadline of claims and of every lock that their attempts hold.
 -- KEYS: 1 prefix
--- ARGV: 1 number of claims; then a claim: token, lease+grace ms, lock ttl ms, number of attempts; an attempt: id, lock spec, nested "token=key\n"...
+-- ARGV: 1 number of claims; then a claim: token, lease+grace ms, lock ttl ms, number of attempts; an attempt: id, lock spec, nested "token=key\n"..., progress
 -- Returns: a letter an attempt, in order: R renewed, C renewed and asked to stop, L lost
--- Cost: 4 commands a claim, 2 an attempt, 2 a lock
+-- Cost: 4 commands a claim, 2 an attempt, 3 for one that says how far it is, 2 a lock
 -- Called by: RedisStore::renew
 local ms=now()
 call('HDEL',STATE,'-')
@@ -14,8 +14,8 @@ for _=1,tonumber(A[1]) do
   local stands=deadline and tonumber(deadline)>ms
   local named,any={},false
   for _=1,n do
-    local id,locks,nested=A[at+1],A[at+2],A[at+3]
-    at=at+3
+    local id,locks,nested,progress=A[at+1],A[at+2],A[at+3],A[at+4]
+    at=at+4
     named[id]=true
     local good=stands and call('HGET',OWN,id)==token
     local hold={}
@@ -27,6 +27,7 @@ for _=1,tonumber(A[1]) do
     if good then
       any=true
       for _,h in ipairs(hold) do call('PEXPIRE',h[1],ttl) end
+      if progress~='' then call('SET',P..'progress:'..id,token..'|'..progress,'PX',ttl) end
       said[#said+1]=call('HEXISTS',CANCELS,id)==1 and 'C' or 'R'
     else said[#said+1]='L' end
   end

@@ -5,7 +5,7 @@ use linchpin::Client;
 use linchpin::names::JobId;
 use linchpin::store::new_job::{OnBusy, Priority};
 use linchpin::store::turn::Envelope;
-use linchpin::store::view::JobView;
+use linchpin::store::view::{JobView, Progress};
 use serde_json::{Value, json};
 
 use super::list::add_state;
@@ -76,6 +76,9 @@ fn for_people(view: &JobView) -> String {
         detail => format!("{}, {detail}", view.state.name()),
     };
     lines.push(("state", state));
+    if let Some(progress) = &view.progress {
+        lines.push(("progress", said(progress)));
+    }
     match &view.envelope {
         Ok(envelope) => describe(envelope, &mut lines),
         Err(undecodable) => lines.push(("unreadable", undecodable.reason.clone())),
@@ -100,6 +103,15 @@ fn for_people(view: &JobView) -> String {
     }
     let lines: Vec<String> = lines.into_iter().map(|(name, value)| format!("{name:<12} {value}")).collect();
     lines.join("\n")
+}
+
+fn said(progress: &Progress) -> String {
+    let Progress { done, total, note } = progress;
+    let far = match total {
+        0 => done.to_string(),
+        total => format!("{done} of {total} ({:.0} %)", *done as f64 * 100.0 / *total as f64),
+    };
+    if note.is_empty() { far } else { format!("{far}, {note}") }
 }
 
 fn describe(envelope: &Envelope, lines: &mut Vec<(&str, String)>) {
@@ -151,6 +163,7 @@ fn for_programs(view: &JobView) -> Value {
         "strikes": view.tries.strikes,
         "mismatches": view.tries.mismatches,
         "errors": view.errors,
+        "progress": view.progress.as_ref().map(|said| json!({"done": said.done, "total": said.total, "note": said.note})),
     });
     add_state(&mut value, &view.state);
     match &view.envelope {

@@ -3,10 +3,12 @@
 //! The run has a namespace of its own and is cleaned up after. Effects, what the workers tell and the attempts log are three witnesses; the
 //! checks compare them.
 
+mod admin;
 mod check;
 mod crew;
 mod faults;
 mod history;
+mod late;
 mod log;
 mod options;
 mod produce;
@@ -21,11 +23,11 @@ use linchpin::names::ProcessId;
 use linchpin::schedule::{Missed, Overlap, Schedule};
 use linchpin::store::view::State;
 use linchpin::{Client, Effects};
-use redis::aio::MultiplexedConnection;
 use tokio::time::Instant;
 
 use crate::bench::quantile;
 use crate::failure::{Answer, Failure};
+use admin::Admin;
 use check::{Evidence, Findings};
 use crew::{Crew, Told};
 use faults::{Injector, Kind};
@@ -103,7 +105,7 @@ struct Torture {
     upstream: Upstream,
     /// Straight to the server: no fault but those of the server itself hits it.
     client: Client,
-    admin: MultiplexedConnection,
+    admin: Admin,
 }
 
 impl Torture {
@@ -111,10 +113,7 @@ impl Torture {
         let upstream = Upstream::of(&options.store)?;
         let namespace = format!("torture-{}", ProcessId::random());
         let client = Client::builder(&options.store).namespace(&namespace).connect().await?;
-        let config = redis::AsyncConnectionConfig::new().set_response_timeout(Some(Duration::from_secs(30)));
-        let failed = |error: redis::RedisError| Failure::new("connect to the store", error);
-        let server = redis::Client::open(options.store.as_str()).map_err(failed)?;
-        let admin = server.get_multiplexed_async_connection_with_config(&config).await.map_err(failed)?;
+        let admin = Admin::of(&options.store)?;
         let seed = options.seed.unwrap_or_else(rand::random);
         Ok(Self {
             shelves: Shelves {
@@ -241,13 +240,14 @@ impl Torture {
         told: Told,
         injector: &Injector,
     ) -> Result<Evidence, Failure> {
+        let mut admin = self.admin.connect().await?;
         let hash = |key: String| {
             let mut command = redis::cmd("HGETALL");
             command.arg(key);
             command
         };
-        let taken: HashMap<u64, u64> = hash(self.shelves.orders()).query_async(&mut self.admin).await?;
-        let ticks: BTreeMap<i64, u64> = hash(self.shelves.ticks()).query_async(&mut self.admin).await?;
+        let taken: HashMap<u64, u64> = hash(self.shelves.orders()).query_async(&mut admin).await?;
+        let ticks: BTreeMap<i64, u64> = hash(self.shelves.ticks()).query_async(&mut admin).await?;
         let mut enqueued = enqueued;
         // whether these were enqueued only their effects can tell
         for (order, job) in std::mem::take(&mut enqueued.unknown) {
@@ -263,12 +263,12 @@ impl Torture {
         let mut stock = BTreeMap::new();
         let mut histories = BTreeMap::new();
         for sku in 0..SKUS {
-            let found: Option<i64> = redis::cmd("GET").arg(self.shelves.stock(sku)).query_async(&mut self.admin).await?;
+            let found: Option<i64> = redis::cmd("GET").arg(self.shelves.stock(sku)).query_async(&mut admin).await?;
             let wanted = STOCK_AT_FIRST - wanted.get(&sku).copied().unwrap_or(0);
             stock.insert(sku, (found.unwrap_or(0), wanted));
             let mut lrange = redis::cmd("LRANGE");
             lrange.arg(self.shelves.history(sku)).arg(0).arg(-1);
-            let lines: Vec<String> = lrange.query_async(&mut self.admin).await?;
+            let lines: Vec<String> = lrange.query_async(&mut admin).await?;
             let read = |line: &String| {
                 line.split_once(' ')
                     .and_then(|(order, fence)| Some((order.parse().ok()?, fence.parse().ok()?)))
@@ -289,9 +289,13 @@ impl Torture {
             killed: told.killed,
             over: injector.over.clone(),
             broken: injector.broken.clone(),
+            late: injector.late.clone(),
             ended: told.ended,
             may_end: self.options.failpoint().is_some(),
-            may_overlap: injector.thrown.iter().any(|(kind, _)| matches!(kind, Kind::Pause | Kind::Break)),
+            may_overlap: injector
+                .thrown
+                .iter()
+                .any(|(kind, _)| matches!(kind, Kind::Pause | Kind::Break | Kind::Late)),
             left_keys: match self.options.mutant() {
                 None => self.left_keys().await?,
                 // it did not wait for them
@@ -348,23 +352,7 @@ impl Torture {
     /// Removes every key of the run.
     async fn clean_up(&mut self) -> Result<(), Failure> {
         let _ = self.client.close().await;
-        let mut cursor = 0u64;
-        loop {
-            let mut scan = redis::cmd("SCAN");
-            scan.arg(cursor)
-                .arg("MATCH")
-                .arg(format!("*{}*", self.namespace))
-                .arg("COUNT")
-                .arg(1000);
-            let (next, keys): (u64, Vec<Vec<u8>>) = scan.query_async(&mut self.admin).await?;
-            if !keys.is_empty() {
-                let () = redis::cmd("UNLINK").arg(keys).query_async(&mut self.admin).await?;
-            }
-            cursor = next;
-            if cursor == 0 {
-                return Ok(());
-            }
-        }
+        self.admin.remove(&self.namespace).await
     }
 }
 

@@ -3,6 +3,8 @@
 #[allow(dead_code)]
 mod shop;
 
+use std::time::Duration;
+
 use shop::server::RedisServer;
 use shop::{linchpin, text};
 
@@ -69,6 +71,35 @@ fn a_short_run_under_every_fault_that_needs_nothing_finds_no_violation_and_leave
         .expect("our own server");
     let left: Vec<String> = redis::cmd("KEYS").arg("*").query(&mut connection).expect("a read");
     assert!(left.is_empty(), "all of the run is removed: {left:?}");
+}
+
+#[test]
+fn a_server_that_is_killed_and_comes_back_with_its_data_loses_and_doubles_nothing() {
+    let mut server = RedisServer::options().append_only().start();
+    let store = server.url();
+    let ask = server.dir().join("restart");
+    let command = format!("touch {ask}; while [ -e {ask} ]; do sleep 0.02; done", ask = ask.display());
+    let run = std::thread::spawn(move || {
+        let mut words = vec!["torture", "--store", &store, "--restart-with", &command, "--json"];
+        words.extend(["--faults", "restart,kill", "--every", "700ms", "--duration", "6s", "--seed", "5"]);
+        linchpin(&words)
+    });
+    let mut restarts = 0u64;
+    while !run.is_finished() {
+        if ask.exists() {
+            server.kill();
+            server.restart();
+            restarts += 1;
+            std::fs::remove_file(&ask).expect("our own file");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let output = run.join().expect("no panic");
+    let out = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{out}{}", text(&output.stderr));
+    let report: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    assert!(restarts >= 2 && report["faults"]["restart"] == restarts, "{restarts} in {out}");
+    assert!(report["jobs"].as_u64() > Some(50), "{out}");
 }
 
 #[test]

@@ -31,6 +31,8 @@ pub struct Evidence {
     pub over: Vec<Over>,
     /// The fence of each holder whose lock was broken while it held it.
     pub broken: Vec<u64>,
+    /// What is wrong with renewals that came late.
+    pub late: Vec<String>,
     /// How many workers ended by themselves, and whether they were to.
     pub ended: u64,
     pub may_end: bool,
@@ -66,6 +68,7 @@ impl Evidence {
         self.broken_ones_took_no_effect(&mut findings);
         self.ticks_are_whole(&mut findings);
         self.nothing_is_left(&mut findings);
+        findings.violations.extend(self.late.iter().cloned());
         match (self.ended, self.may_end) {
             (0, true) => findings.violations.push("no worker reached the step at which it was to end".into()),
             (0, false) | (_, true) => {}

@@ -8,9 +8,10 @@ use linchpin::store::lease::BreakAnswer;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
-use redis::aio::MultiplexedConnection;
 
+use super::admin::Admin;
 use super::crew::Crew;
+use super::late;
 use super::work::{LEASE, STOCK};
 use crate::bench::monotonic_ns;
 use crate::failure::Failure;
@@ -32,6 +33,8 @@ pub enum Kind {
     Break,
     /// Entries of the queue are there twice.
     Twin,
+    /// All workers are paused, and a renewal comes when the deadline of its claim has passed.
+    Late,
     /// The server restarts: needs --restart-with.
     Restart,
 }
@@ -50,6 +53,7 @@ impl Kind {
             Kind::Flush => "flush",
             Kind::Break => "break",
             Kind::Twin => "twin",
+            Kind::Late => "late",
             Kind::Restart => "restart",
         }
     }
@@ -79,17 +83,19 @@ pub struct Injector {
     restart: Option<String>,
     client: Client,
     namespace: String,
-    admin: MultiplexedConnection,
+    admin: Admin,
     lasting: Vec<Lasting>,
     /// How many were thrown of each kind, in the order in which they were named.
     pub thrown: Vec<(Kind, u64)>,
     pub over: Vec<Over>,
     /// The fence of each holder that lost its lock to an operator.
     pub broken: Vec<u64>,
+    /// What is wrong with renewals that came late.
+    pub late: Vec<String>,
 }
 
 impl Injector {
-    pub fn new(seed: u64, kinds: &[Kind], restart: Option<String>, client: Client, namespace: &str, admin: MultiplexedConnection) -> Self {
+    pub fn new(seed: u64, kinds: &[Kind], restart: Option<String>, client: Client, namespace: &str, admin: Admin) -> Self {
         Self {
             dice: StdRng::seed_from_u64(seed),
             kinds: kinds.to_vec(),
@@ -101,6 +107,7 @@ impl Injector {
             thrown: kinds.iter().map(|kind| (*kind, 0)).collect(),
             over: Vec::new(),
             broken: Vec::new(),
+            late: Vec::new(),
         }
     }
 
@@ -139,7 +146,8 @@ impl Injector {
             }
             Kind::Flush => {
                 // lost with a server that restarts: then it has forgotten them anyway
-                let _: redis::RedisResult<()> = redis::cmd("SCRIPT").arg("FLUSH").query_async(&mut self.admin).await;
+                let mut admin = self.admin.connect().await?;
+                let _: redis::RedisResult<()> = redis::cmd("SCRIPT").arg("FLUSH").query_async(&mut admin).await;
                 self.is_over(kind, processes(crew, &(0..crew.len()).collect::<Vec<_>>()));
             }
             Kind::Break => {
@@ -156,12 +164,24 @@ impl Injector {
             }
             Kind::Twin => {
                 let list = format!("{{{}}}:queue:default:1", self.namespace);
+                let mut admin = self.admin.connect().await?;
                 let mut lrange = redis::cmd("LRANGE");
-                let entries: Vec<Vec<u8>> = lrange.arg(&list).arg(0).arg(9).query_async(&mut self.admin).await?;
+                let entries: Vec<Vec<u8>> = lrange.arg(&list).arg(0).arg(9).query_async(&mut admin).await?;
                 if !entries.is_empty() {
-                    let () = redis::cmd("LPUSH").arg(&list).arg(entries).query_async(&mut self.admin).await?;
+                    let () = redis::cmd("LPUSH").arg(&list).arg(entries).query_async(&mut admin).await?;
                 }
                 self.is_over(kind, Vec::new());
+            }
+            Kind::Late => {
+                let Some(claimed) = late::claim(&self.client).await? else {
+                    return Ok(());
+                };
+                let seats: Vec<usize> = (0..crew.len()).filter(|seat| !crew.is_paused(*seat)).collect();
+                seats.iter().try_for_each(|seat| crew.pause(*seat, true))?;
+                let renewed = late::renew(&self.client, claimed).await;
+                seats.iter().try_for_each(|seat| crew.pause(*seat, false))?;
+                self.late.extend(renewed?);
+                self.is_over(kind, processes(crew, &seats));
             }
             Kind::Restart => {
                 let command = self.restart.clone().unwrap_or_default();

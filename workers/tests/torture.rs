@@ -3,7 +3,9 @@
 #[allow(dead_code)]
 mod shop;
 
-use std::time::Duration;
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use shop::server::RedisServer;
 use shop::{linchpin, text};
@@ -100,6 +102,32 @@ fn a_server_that_is_killed_and_comes_back_with_its_data_loses_and_doubles_nothin
     let report: serde_json::Value = serde_json::from_str(&out).expect("JSON");
     assert!(restarts >= 2 && report["faults"]["restart"] == restarts, "{restarts} in {out}");
     assert!(report["jobs"].as_u64() > Some(50), "{out}");
+}
+
+#[test]
+fn a_worker_that_starts_while_it_is_cut_off_tries_again() {
+    let mut server = RedisServer::start();
+    server.stop();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_linchpin"));
+    command.arg("torture-worker").stdin(Stdio::piped()).stdout(Stdio::null());
+    let mut worker = command.spawn().expect("the binary runs");
+    let orders = serde_json::json!({"store": server.url(), "namespace": "torture", "seed": 1, "mutant": null, "failpoint": null});
+    let mut input = worker.stdin.take().expect("piped");
+    writeln!(input, "{orders}").expect("a line to our own child");
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(worker.try_wait().expect("our own child"), None);
+    server.restart();
+    let began = Instant::now();
+    while !server
+        .command(&["ZCARD", "{torture}:workers"])
+        .expect("our own server")
+        .contains(":1")
+    {
+        assert!(began.elapsed() < Duration::from_secs(20), "it never came");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    drop(input);
+    assert!(worker.wait().expect("our own child").success());
 }
 
 #[test]

@@ -34,7 +34,10 @@ local function sweep_job(id,value,ms,lists)
     return call('ZSCORE',DEAD,id) and 0 or call('ZADD',DEAD,int(ms),id)
   else
     local key=match(place,'^p%d+|(.*)$')
-    if key and is_listed(lists,P..'parked:'..key,id,true) then return 0 end
+    if key and is_listed(lists,P..'parked:'..key,id,true) then
+      -- without it no look would hand the lock over
+      return call('ZSCORE',LC,key) and 0 or call('ZADD',LC,int(ms),key)
+    end
     call('ZREM',WAITS,id)
   end
   call('RPUSH',list_of(queue,prio),entry_of(id,locks))

@@ -211,49 +211,51 @@ impl World {
         self.replicas.iter().filter(|replica| replica.version >= version).count() >= wait
     }
 
+    /// The world after a step.
+    fn after(&self, step: impl FnOnce(&mut World)) -> World {
+        let mut world = self.clone();
+        step(&mut world);
+        world
+    }
+
     /// Every world that one step leads to.
     fn next(&self, of: &Configuration) -> Vec<World> {
         let mut worlds = Vec::new();
-        let mut step = |change: &dyn Fn(&mut World)| {
-            let mut world = self.clone();
-            change(&mut world);
-            worlds.push(world);
-        };
         if self.master.lock.is_some() && self.expiries < EXPIRIES {
-            step(&|world| {
+            worlds.push(self.after(|world| {
                 world.expiries += 1;
                 world.write(|store| store.lock = None);
-            });
+            }));
         }
         for (at, replica) in self.replicas.iter().enumerate() {
             if *replica != self.master && !self.master_lost {
-                step(&|world| world.replicas[at] = world.master.clone());
+                worlds.push(self.after(|world| world.replicas[at] = world.master.clone()));
             }
             if !self.master_lost {
-                step(&|world| {
+                worlds.push(self.after(|world| {
                     // the others follow the new master, which is one of them
                     world.master = world.replicas[at].clone();
                     world.replicas = vec![world.master.clone(); world.replicas.len()];
                     world.master_lost = true;
-                });
+                }));
             }
         }
         for (id, worker) in self.workers.iter().enumerate() {
-            self.steps_of(id as u8, *worker, of, &mut step);
+            self.steps_of(id as u8, *worker, of, &mut worlds);
         }
         worlds
     }
 
-    fn steps_of(&self, id: u8, worker: Worker, of: &Configuration, step: &mut dyn FnMut(&dyn Fn(&mut World))) {
+    fn steps_of(&self, id: u8, worker: Worker, of: &Configuration, worlds: &mut Vec<World>) {
         let me = id as usize;
         if !self.crashed && !matches!(worker, Worker::Idle | Worker::Answered { .. } | Worker::Crashed) {
-            step(&|world| {
+            worlds.push(self.after(|world| {
                 world.crashed = true;
                 world.workers[me] = Worker::Crashed;
-            });
+            }));
         }
         match worker {
-            Worker::Idle if self.master.lock.is_none() && !self.master.done && self.claims < CLAIMS => step(&|world| {
+            Worker::Idle if self.master.lock.is_none() && !self.master.done && self.claims < CLAIMS => worlds.push(self.after(|world| {
                 world.claims += 1;
                 let stored = world.master.fence + 1;
                 // the server's time has gone on with each claim
@@ -263,18 +265,20 @@ impl World {
                     store.lock = Some((id, fence));
                 });
                 world.workers[me] = Worker::Claiming { fence, version };
-            }),
-            Worker::Claiming { fence, version } if self.has_spread(version, of.wait) => step(&|world| {
+            })),
+            Worker::Claiming { fence, version } if self.has_spread(version, of.wait) => worlds.push(self.after(|world| {
                 world.given.push(fence);
                 world.workers[me] = Worker::Running { fence, outside: false };
-            }),
-            Worker::Running { fence, outside: false } if matches!(of.commit, Commit::EffectOutside { .. }) => step(&|world| {
-                if of.commit != (Commit::EffectOutside { key: true }) || world.outside.is_empty() {
-                    world.outside.push(fence);
-                }
-                world.workers[me] = Worker::Running { fence, outside: true };
-            }),
-            Worker::Running { fence, .. } | Worker::Resending { fence } => step(&|world| {
+            })),
+            Worker::Running { fence, outside: false } if matches!(of.commit, Commit::EffectOutside { .. }) => {
+                worlds.push(self.after(|world| {
+                    if of.commit != (Commit::EffectOutside { key: true }) || world.outside.is_empty() {
+                        world.outside.push(fence);
+                    }
+                    world.workers[me] = Worker::Running { fence, outside: true };
+                }))
+            }
+            Worker::Running { fence, .. } | Worker::Resending { fence } => worlds.push(self.after(|world| {
                 let resent = matches!(worker, Worker::Resending { .. });
                 let known = world.master.answers[me].filter(|_| resent && of.recognises_resends);
                 let good = world.master.lock == Some((id, fence)) || of.commit == Commit::Unchecked;
@@ -291,16 +295,16 @@ impl World {
                     }),
                 };
                 world.workers[me] = Worker::Settling { fence, said, version };
-            }),
+            })),
             Worker::Settling { fence, said, version } => {
                 if self.has_spread(version, of.wait) {
-                    step(&|world| world.workers[me] = Worker::Answered { fence, said });
+                    worlds.push(self.after(|world| world.workers[me] = Worker::Answered { fence, said }));
                 }
                 if !self.reply_lost {
-                    step(&|world| {
+                    worlds.push(self.after(|world| {
                         world.reply_lost = true;
                         world.workers[me] = Worker::Resending { fence };
-                    });
+                    }));
                 }
             }
             _ => {}

@@ -12,7 +12,6 @@ mod engine;
 #[path = "conformance/redis_engine.rs"]
 #[allow(dead_code)]
 mod redis_engine;
-#[cfg(feature = "redis")]
 mod support;
 
 mod model {

@@ -21,7 +21,7 @@ use linchpin::store::Store;
 use linchpin::store::new_job::Accepted;
 use linchpin::store::redis::RedisStore;
 use linchpin::store::settle::{SettleAnswer, Verdict};
-use support::RedisServer;
+use support::{RedisServer, may_stay};
 use worker::{Held, Worker, wants};
 
 const QUEUE: &str = "queue:q:1";
@@ -148,12 +148,8 @@ async fn orphan(what: &str, plant: impl FnOnce(&Scene)) {
     // what processes leave behind is bounded by them
     scene.store.advance(Duration::from_secs(3600)).await.expect("a test clock");
     scene.live(2, &mut done).await;
-    let may_stay = ["schema", "state", "owners", "attempts", "tasks", "workers"];
-    let families = ["wake:", "lanes:", "stats:", "progress:"];
     let keys = scene.store.keys().await.expect("a read").into_iter().map(|(name, _)| name);
-    let left: Vec<String> = keys
-        .filter(|name| !may_stay.contains(&name.as_str()) && !families.iter().any(|family| name.starts_with(family)))
-        .collect();
+    let left: Vec<String> = keys.filter(|name| !may_stay(name)).collect();
     assert!(left.is_empty(), "{what}: {left:?} are left");
 }
 

@@ -9,7 +9,7 @@ use linchpin::{Client, Error, Worker};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::support::RedisServer;
+use crate::support::{RedisServer, may_stay};
 
 /// Whether the long counts are asked for.
 pub fn full() -> bool {
@@ -112,17 +112,13 @@ pub async fn drained(client: &Client) {
     panic!("not drained: {:?}", client.census().await);
 }
 
-/// What may be left when all work is done (ARCHITECTURE.md, keys).
-const BOUNDED: &[&str] = &["schema", "state", "owners", "attempts", "tasks", "workers", "worker_cards"];
-const BOUNDED_FAMILIES: &[&str] = &["wake:", "lanes:", "stats:", "progress:"];
-
+/// Nothing is left but what is bounded, and `also`.
 pub async fn nothing_is_left(client: &Client, also: &[&str]) {
     let keys = client.store().keys().await.expect("a read");
     let left: Vec<_> = keys
         .into_iter()
         .map(|(name, _)| name)
-        .filter(|name| !BOUNDED.contains(&name.as_str()) && !also.contains(&name.as_str()))
-        .filter(|name| !BOUNDED_FAMILIES.iter().any(|family| name.starts_with(family)))
+        .filter(|name| !may_stay(name) && !also.contains(&name.as_str()))
         .collect();
     assert!(left.is_empty(), "left: {left:?}");
 }

@@ -14,20 +14,7 @@ use linchpin::store::view::{JobView, State};
 use super::draft::{Draft, secs};
 use super::engine::Engine;
 use super::worker::{LEASE, Worker};
-
-/// What may be left when every job is gone: each of these is bounded by itself (ARCHITECTURE.md, keys).
-const BOUNDED: &[&str] = &[
-    "schema",
-    "state",
-    "owners",
-    "attempts",
-    "tasks",
-    "workers",
-    "wake:",
-    "lanes:",
-    "stats:",
-    "progress:",
-];
+use crate::support::may_stay;
 
 pub struct Bench {
     pub store: Arc<dyn Store>,
@@ -113,11 +100,7 @@ impl Bench {
 
     /// The keys that are none of the documented bounded ones.
     pub async fn unbounded_keys(&self) -> Vec<String> {
-        let is_bounded = |name: &String| match BOUNDED.iter().find(|bounded| name.starts_with(**bounded)) {
-            Some(prefix) => prefix.ends_with(':') || name == prefix,
-            None => false,
-        };
-        self.key_names().await.into_iter().filter(|name| !is_bounded(name)).collect()
+        self.key_names().await.into_iter().filter(|name| !may_stay(name)).collect()
     }
 
     /// Ends every job of the test as an operator would, lets what was held lapse, and then looks for leaks.

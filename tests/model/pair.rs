@@ -14,22 +14,9 @@ use linchpin::store::view::{CancelAnswer, RetryAnswer, State};
 use super::compare::same;
 use super::verb::{Asked, KEYS, QUEUES, Verb, WORKERS, Wanted};
 use crate::engine::Engine;
+use crate::support::may_stay;
 
 pub type Checked<T = ()> = Result<T, String>;
-
-/// What may be left when every job was deleted and a long time has passed.
-const BOUNDED: &[&str] = &[
-    "schema",
-    "state",
-    "owners",
-    "attempts",
-    "tasks",
-    "workers",
-    "wake:",
-    "lanes:",
-    "stats:",
-    "progress:",
-];
 
 /// Verbs between two comparisons of every job and of the log; lists and counts are compared after each.
 const COMPARE_EVERY: usize = 4;
@@ -312,11 +299,7 @@ impl Pair {
             self.turn(&asked).await?;
         }
         for (side, keys) in both!(self, |store, _side| store.keys()).into_iter().enumerate() {
-            let is_bounded = |name: &str| match BOUNDED.iter().find(|bounded| name.starts_with(**bounded)) {
-                Some(prefix) => prefix.ends_with(':') || name == *prefix,
-                None => false,
-            };
-            let left: Vec<_> = keys.into_iter().map(|(name, _)| name).filter(|name| !is_bounded(name)).collect();
+            let left: Vec<_> = keys.into_iter().map(|(name, _)| name).filter(|name| !may_stay(name)).collect();
             if !left.is_empty() {
                 return Err(format!("store {side}: left after everything was deleted: {left:?}"));
             }

@@ -4,12 +4,14 @@
 #![allow(dead_code, unused_imports)]
 
 mod clock;
+mod keys;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod proxy;
 mod server;
 
 pub use clock::WallClock;
+pub use keys::may_stay;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresServer;
 pub use proxy::{Fault, Proxy};

@@ -143,15 +143,13 @@ fn payments_are_made_once_while_workers_are_killed_and_nothing_is_left() {
         assert_eq!(report[key], value, "{report}");
     }
     assert_eq!(redis.command(&["DBSIZE"]).expect("our own server"), ":0\r\n");
-    let schemas = Command::new("psql")
-        .args([
-            postgres.url(),
-            "-Atc",
-            "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'payments%'",
-        ])
-        .output()
-        .expect("psql comes with PostgreSQL");
-    assert_eq!(schemas.stdout, b"0\n");
+    let schemas = async {
+        let pool = sqlx::PgPool::connect(postgres.url()).await.expect("our own server");
+        let count = sqlx::query_scalar("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'payments%'");
+        count.fetch_one(&pool).await.expect("a count")
+    };
+    let schemas: i64 = tokio::runtime::Runtime::new().expect("threads").block_on(schemas);
+    assert_eq!(schemas, 0);
     let output = example("payments", &["--store", "memory://", "--database", postgres.url()]);
     assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
 }

@@ -117,6 +117,12 @@ fn prove(least: u64, time: Duration, open: impl AsyncFn(u64) -> [Arc<dyn Engine>
             break;
         }
     }
+    let (verbs, seconds) = (proof.verbs.load(Ordering::Relaxed), started.elapsed().as_secs_f64());
+    println!(
+        "{} cases, {verbs} verbs in {seconds:.1} s: {:.0} a minute",
+        proof.cases(),
+        verbs as f64 / seconds * 60.0
+    );
     proof.has_seen_all(first);
 }
 
@@ -124,6 +130,7 @@ fn prove(least: u64, time: Duration, open: impl AsyncFn(u64) -> [Arc<dyn Engine>
 #[derive(Default)]
 struct Proof {
     opened: AtomicU64,
+    verbs: AtomicU64,
     seen: Mutex<BTreeSet<&'static str>>,
 }
 
@@ -146,6 +153,7 @@ impl Proof {
             runtime.block_on(async {
                 let pair = Pair::new(open(self.opened.fetch_add(1, Ordering::Relaxed)).await);
                 let seen = prove_one(pair, &verbs).await.map_err(TestCaseError::fail)?;
+                self.verbs.fetch_add(verbs.len() as u64, Ordering::Relaxed);
                 self.seen.lock().expect("no panic").extend(seen);
                 Ok(())
             })

@@ -258,3 +258,26 @@ fn nothing_is_left_open() {
     }
     assert_none("loose ends", found);
 }
+
+/// A name of three words or more in backquotes is a test's, a mutant's or a step's: docs/guarantees.md names nothing else so.
+#[test]
+fn what_shows_a_guarantee_is_there() {
+    let docs = fs::read_to_string(root().join("docs/guarantees.md")).expect("the page");
+    let mut known: String = ["tests", "workers", "src/failpoint.rs", "src/store/redis/lua/mutants.tsv"]
+        .iter()
+        .flat_map(|place| match root().join(place).is_dir() {
+            true => sources(place, ".rs"),
+            false => source(root().join(place)).into_iter().collect(),
+        })
+        .map(|source| source.text)
+        .collect();
+    known.retain(|c| c != '"');
+    let is_name = |word: &&str| word.matches('_').count() >= 2 && word.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+    let missing: Vec<String> = docs
+        .split('`')
+        .filter(is_name)
+        .filter(|name| !known.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == *name))
+        .map(str::to_owned)
+        .collect();
+    assert_none("names in docs/guarantees.md that nothing has", missing);
+}

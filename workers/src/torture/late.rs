@@ -23,7 +23,7 @@ pub struct Claimed {
     claim: Claim,
 }
 
-/// Enqueues a job and claims it; `None` where the store did not give it.
+/// Enqueues a job and claims it; `None` where the store did not give it, and then it is deleted.
 pub async fn claim(client: &Client) -> Result<Option<Claimed>, Failure> {
     let job = work::give { order: 0, sku: 0, qty: 0 };
     let id = client.enqueue(job).queue(QUEUE).await?.id();
@@ -34,6 +34,9 @@ pub async fn claim(client: &Client) -> Result<Option<Claimed>, Failure> {
         ..Turn::default()
     };
     let reply = client.store().turn(&ProcessId::random(), 0, turn).await?;
+    if reply.claim.is_none() {
+        client.delete(id).await?;
+    }
     Ok(reply.claim.map(|claim| Claimed { id, claim }))
 }
 
